@@ -1,6 +1,6 @@
 """gpuplace: see where every op of a dataflow graph runs, and why.
 
-A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own:
+A runtime in the style of TensorFlow 1, whose placer gives the same results as TensorFlow's own:
 
 >>> import gpuplace as tf
 >>> graph = tf.Graph()
@@ -9,31 +9,31 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 >>> tf.place(graph, machine="2x Tesla K40c")["x"]
 '/job:localhost/replica:0/task:0/device:GPU:1'
 
-Beside TensorFlow's names there are:
+gpuplace adds these names to TensorFlow's:
 
 ====================================  =================================================================================
-``place(graph, machine=...)``         where every node of a graph, GraphDef, file or SavedModel would run
-``explore(x)``                        the explorer: a picture to click, with switches for what would change it
-``parse_log(text)``                   the placement in what TensorFlow printed
-``timeline(run_metadata)``            a measured step: lanes of devices, copies, critical path, what to move
+``place(graph, machine=...)``         the device of each node of a graph, GraphDef, file or SavedModel
+``explore(x)``                        the interactive explorer, with switches for everything that changes a placement
+``parse_log(text)``                   the placement in TensorFlow's log
+``timeline(run_metadata)``            a measured step: device lanes, copies, critical path, recommended moves
 ``kernels("MatMul")``                 the kernels registered for an op type
-``use_machine("4x Tesla K20m")``      the machine that sessions and ``place`` see from now on
-``Machine``                           machines, real or imagined: ``parse``, ``simulated``, ``local``, ``from_devices``
-``sweep(graphs, machines, configs)``    many graphs on many machines, on all cores or a dask cluster: a row each
-``CostModel.fit(metadata, graph)``      times of kernels, fitted to measured steps; ``save`` and ``load``
-``capture_log()``                     a block that keeps what a TensorFlow of this process logs
-``compare(graph, log)``               what TensorFlow did beside what is predicted, with the likely reasons
-``cluster(client)``                     the workers of a dask cluster as the tasks of a TensorFlow cluster
-``reset_runtime()``                   drops the GPU state of the process, for which TensorFlow needs a new one
-``set_release("2.21")``               which TensorFlow to behave and speak as; ``get_release()`` tells
+``use_machine("4x Tesla K20m")``      set the machine of sessions and ``place``
+``Machine``                           real or simulated machines: ``parse``, ``simulated``, ``local``, ``from_devices``
+``sweep(graphs, machines, configs)``    place many graphs on many machines, on all cores or a dask cluster
+``CostModel.fit(metadata, graph)``      kernel times fitted to measured steps; ``save`` and ``load``
+``capture_log()``                     a block that captures the log of TensorFlow in this process
+``compare(graph, log)``               TensorFlow's placement against the prediction, with likely reasons
+``cluster(client)``                     the workers of a dask cluster as tasks of a TensorFlow cluster
+``reset_runtime()``                   drop the GPU state; in TensorFlow, this needs a new process
+``set_release("2.21")``               the TensorFlow release to reproduce; see also ``get_release()``
 ``%load_ext gpuplace``                the magics ``%%placement``, ``%placement`` and ``%%watch_placement``
-``placement.explain("x")``            why a node is where it is, and what would move it
+``placement.explain("x")``            why a node is on its device, and what would move it
 ``placement.blame("GPU")``            what keeps nodes off the GPUs, ranked
-``placement.diff(other)``             what moves, and which difference moves it
-``placement.trace("x")``              all that a node depends on, with the copies on the way
+``placement.diff(other)``             the nodes that move, with the difference that moves each
+``placement.trace("x")``              everything that a node depends on, with the copies between
 ``placement.picture()``               the graph in colours; ``.frame()`` tables, ``.log()`` TensorFlow's lines
 ``session.placement``                 the placement of a session's graph; ``.frame("memory")`` what its GPUs hold
-``session.timeline(fetches)``         runs a step with a trace, and gives its timeline
+``session.timeline(fetches)``         run a step with a trace and return its timeline
 ``gpuplace.testing``                  toy ops, kernels and machines for tests of placements
 ``gpuplace.typing``                   types for signatures: ``TensorLike``, ``ShapeLike``, ``GraphLike``, ...
 ====================================  =================================================================================
@@ -75,7 +75,7 @@ __all__ = [
     "InteractiveSession", "is_tensor", "name_scope",
     "op_scope", "Operation", "OpError", "register_tensor_conversion_function", "reset_default_graph",
     "Session", "Tensor",
-    # Messages, which load protobuf when they are first asked for
+    # Messages, which load protobuf on first use
     "AttrValue", "ConfigProto", "Event", "GPUOptions", "GraphDef", "GraphOptions", "HistogramProto",
     "import_graph_def", "make_ndarray", "make_tensor_proto", "MetaGraphDef", "NameAttrList", "NodeDef",
     "OptimizerOptions", "RunMetadata", "RunOptions", "SessionLog", "Summary", "SummaryMetadata",
@@ -457,12 +457,12 @@ else:
         },
     )
 
-    for _package in ("device", "kernels"):  # the names are functions', which are loaded later as others are
+    for _package in ("device", "kernels"):  # the functions of these names are loaded lazily
         import_module(f"{__name__}.{_package}")
         del globals()[_package]
 
     def __getattr__(name: str) -> Any:
-        """What is loaded when it is first asked for, or depends on the release; else AttributeError."""
+        """Return a lazily imported name or one that depends on the release; AttributeError for other names."""
         try:
             found = _late_name(name)
         except AttributeError:
@@ -473,17 +473,17 @@ else:
         return found
 
     def _core_name(name: str) -> Any:
-        """A name of the core, all of which is loaded."""
+        """Return a name of the core, which loads as a whole."""
         core = vars(import_module("gpuplace.api.core"))
         for public in [public for public in __all__ if public in core and public not in globals()]:
             globals()[public] = core[public]
             _advise_in(public)
-        # Asked for each time: what depends on the release, and is the package's own version where it is TensorFlow's.
+        # Evaluated at each access: names that depend on the release, and TensorFlow's version instead of the package's.
         return globals()[name] if name in globals() else getattr(core["version"], name.strip("_").upper())
 
 
 def __dir__() -> list[str]:
-    """The public names; not the packages that they come from."""
+    """Return the public names, without the packages that they come from."""
     return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
 
 

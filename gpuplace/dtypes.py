@@ -1,7 +1,7 @@
-"""TensorFlow's element types, and how Python values become arrays of them.
+"""TensorFlow's element types, and the conversion of Python values to arrays of them.
 
-Every type is one object: ``float32 is as_dtype("float32") is as_dtype(np.float32)``. A reference type, the type
-of a variable that can be assigned to, is the type's ``_ref``.
+Each type is a single object: ``float32 is as_dtype("float32") is as_dtype(np.float32)``. A variable that can be
+assigned to has the reference type, ``_ref``.
 
 >>> as_dtype(np.float64), float32._as_ref, float32.size
 (tf.float64, tf.float32_ref, 4)
@@ -27,7 +27,7 @@ from gpuplace import shapes
 from gpuplace.display import above
 from gpuplace.typing import DTypeLike, ShapeLike
 
-__all__ = [  # what `tf.` offers; helpers are imported by name
+__all__ = [  # the names in `tf.`; helpers are imported by name
     "bfloat16",
     "bool",
     "complex64",
@@ -58,28 +58,28 @@ __all__ = [  # what `tf.` offers; helpers are imported by name
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)
 complex_types = (numbers.Complex, np.number)
-"""Classes of numbers, Python's and NumPy's, for ``isinstance``."""
+"""Python's and NumPy's classes of numbers, for ``isinstance``."""
 
 _REF_OFFSET = 100
 _HASH_OFFSET = 0x7F5A0000
-"""Keeps a type apart from its number in sets and dictionaries: an attribute that is the int 1 is not float32."""
+"""Makes the hash of a type differ from that of its number: an attribute with the int 1 is not float32."""
 
 
 class DType:
-    """One element type.
+    """An element type.
 
     Attributes:
         name: TensorFlow's name, such as ``"float32"``.
-        as_datatype_enum: its number in ``types.proto``.
-        as_numpy_dtype: NumPy's scalar type (``object`` for string, resource and variant).
-        size: bytes of an element (1 for string, resource and variant).
-        is_handle: whether values are objects and no arrays: resource and variant.
+        as_datatype_enum: number in ``types.proto``.
+        as_numpy_dtype: NumPy scalar type (``object`` for string, resource and variant).
+        size: size of an element in bytes (1 for string, resource and variant).
+        is_handle: whether values are objects instead of arrays: resource and variant.
 
     Args:
-        type_enum: its number in ``types.proto``; above 100 for a reference type. The type with it is returned.
+        type_enum: number in ``types.proto``; above 100 for a reference type.
 
     Raises:
-        TypeError: there is no such type.
+        TypeError: the number is not a type.
     """
 
     __slots__ = (
@@ -100,22 +100,22 @@ class DType:
     _as_ref: DType
 
     def __new__(cls, type_enum: int) -> DType:
-        """Finds the type."""
+        """Return the type with a number."""
         found = _BY_NUMBER.get(int(type_enum))
         if found is None:
             raise TypeError(f"type_enum is not a valid types_pb2.DataType: {type_enum}")
         return found
 
     def _fill(self, name: str, number: int, numpy_type: Any, kind: str, size: int) -> DType:
-        """Says what a new type is like.
+        """Set the properties of a new type.
 
         Args:
             name: TensorFlow's name.
-            number: its number in ``types.proto``; above 100 for a reference type.
-            numpy_type: NumPy's scalar type.
-            kind: ``"f"`` floating, ``"c"`` complex, ``"i"`` or ``"u"`` integer, ``"b"`` bool, ``"q"`` quantized;
-                others have no arithmetic.
-            size: bytes of an element.
+            number: number in ``types.proto``; above 100 for a reference type.
+            numpy_type: NumPy scalar type.
+            kind: ``"f"`` floating, ``"c"`` complex, ``"i"`` or ``"u"`` integer, ``"b"`` bool, ``"q"`` quantized; other
+                types have no arithmetic.
+            size: size of an element in bytes.
         """
         self.name = name
         self.as_datatype_enum = number
@@ -142,62 +142,62 @@ class DType:
 
     @property
     def real_dtype(self) -> DType:
-        """The type of the parts of a complex type; otherwise this type without reference."""
+        """The type of the parts of a complex type; for other types, the type without reference."""
         return {"complex64": float32, "complex128": float64}.get(self.base_dtype.name, self.base_dtype)
 
     @property
     def is_floating(self) -> _python_bool:
-        """Real and not quantized, half and bfloat16 included."""
+        """Whether the type is floating point, including half and bfloat16, and not quantized."""
         return self._kind == "f"
 
     @property
     def is_complex(self) -> _python_bool:
-        """complex64 or complex128."""
+        """Whether the type is complex64 or complex128."""
         return self._kind == "c"
 
     @property
     def is_integer(self) -> _python_bool:
-        """A plain integer type: not quantized, not bool."""
+        """Whether the type is a plain integer type: not quantized, not bool."""
         return self._kind in "iu"
 
     @property
     def is_unsigned(self) -> _python_bool:
-        """A plain unsigned integer type."""
+        """Whether the type is a plain unsigned integer type."""
         return self._kind == "u"
 
     @property
     def is_bool(self) -> _python_bool:
-        """bool."""
+        """Whether the type is bool."""
         return self._kind == "b"
 
     @property
     def is_quantized(self) -> _python_bool:
-        """One of the quantized types."""
+        """Whether the type is quantized."""
         return self._kind == "q"
 
     @property
     def is_numpy_compatible(self) -> _python_bool:
-        """False for resource and variant, which no array can hold."""
+        """Whether arrays can contain it: not resource or variant."""
         return not self.is_handle
 
     @property
     def min(self) -> Any:
-        """The smallest finite value; TypeError for types without order."""
+        """The smallest finite value; TypeError for unordered types."""
         return self._limits().min
 
     @property
     def max(self) -> Any:
-        """The largest finite value; TypeError for types without order."""
+        """The largest finite value; TypeError for unordered types."""
         return self._limits().max
 
     def limits(self, clip_negative: _python_bool = True) -> tuple[Any, Any]:
-        """The range of intensities of an image of this type: of floating types -1 to 1, of others all values.
+        """Return the intensity range of images of this type: -1 to 1 for floating types, otherwise all values.
 
         Args:
-            clip_negative: begin at 0.
+            clip_negative: start the range at 0.
 
         Raises:
-            TypeError: a type without order.
+            TypeError: the type is unordered.
         """
         if self.is_bool:
             return (0 if clip_negative else False), True
@@ -212,10 +212,10 @@ class DType:
         raise TypeError(f"Cannot find minimum value of {self}.")
 
     def is_compatible_with(self, other: DTypeLike) -> _python_bool:
-        """True where a value of another type can be used as one of this type: of the same, or a reference to it.
+        """Return whether a value of another type can be used as this type: the same type, or a reference to it.
 
         Args:
-            other: what ``as_dtype`` takes.
+            other: a type that ``as_dtype`` accepts.
         """
         other = as_dtype(other)
         return self is other or self is other.base_dtype
@@ -230,7 +230,7 @@ class DType:
         except TypeError:
             return False
 
-    __hash__ = object.__hash__  # there is one object of each type: no Python code for a look-up in a dict
+    __hash__ = object.__hash__  # each type is a single object, so dictionary lookups run no Python code
 
     def __int__(self) -> int:
         return self.as_datatype_enum
@@ -303,11 +303,11 @@ ALL_DTYPES: tuple[DType, ...] = tuple(
     dtype for number, dtype in sorted(_BY_NUMBER.items()) if number < _REF_OFFSET
 )
 DTYPES_OF_1_15: tuple[DType, ...] = ALL_DTYPES[: ALL_DTYPES.index(uint64) + 1]
-"""The types that release 1.15 has: those up to ``uint64``, number 23."""
+"""The types of release 1.15: those up to ``uint64``, number 23."""
 
 
 class UnknownDType(DType):
-    """Stands where a file has a number that is no type: compared by it, good for texts and nothing else.
+    """Stands for an unknown type number in a file; compared by number, and printed in texts.
 
     Args:
         number: the number.
@@ -316,7 +316,7 @@ class UnknownDType(DType):
     __slots__ = ()
 
     def __new__(cls, number: int) -> UnknownDType:
-        """Makes a type."""
+        """Create a type."""
         return object.__new__(cls)
 
     def __init__(self, number: int) -> None:
@@ -332,17 +332,17 @@ class UnknownDType(DType):
 
     @property
     def enum_name(self) -> str:
-        """The name that TensorFlow's messages give it."""
+        """The name in TensorFlow's messages."""
         return self.name
 
     @property
     def short_name(self) -> str:
-        """The name that TensorFlow's messages give it."""
+        """The name in TensorFlow's messages."""
         return self.name
 
     @property
     def is_numpy_compatible(self) -> _python_bool:
-        """False."""
+        """Always False."""
         return False
 
     def __eq__(self, other: object) -> _python_bool:
@@ -356,7 +356,7 @@ class UnknownDType(DType):
 
 
 INVALID = UnknownDType(0)
-"""What a type is where none is given."""
+"""Default type."""
 
 
 def ref_type(dtype: DType) -> DType:
@@ -369,16 +369,16 @@ def ref_type(dtype: DType) -> DType:
 
 
 def dtype_of_number(number: int) -> DType:
-    """Returns the type with a number of ``types.proto``, an `UnknownDType` where there is none.
+    """Return the type with a number of ``types.proto``, or an `UnknownDType`.
 
     Args:
-        number: such as 1 for float32.
+        number: number such as 1 for float32.
     """
     return _BY_NUMBER.get(number) or UnknownDType(number)
 
 
 def as_dtype(type_value: DTypeLike) -> DType:
-    """Returns the type that something stands for.
+    """Return the type that a value represents.
 
     >>> as_dtype("float32") is as_dtype(float) is as_dtype(1)
     True
@@ -387,7 +387,7 @@ def as_dtype(type_value: DTypeLike) -> DType:
         type_value: a ``DType``, enum number, name, NumPy type or Python type.
 
     Raises:
-        TypeError: it stands for none.
+        TypeError: the value represents no type.
     """
     if isinstance(type_value, DType):
         return type_value
@@ -412,7 +412,7 @@ def as_dtype(type_value: DTypeLike) -> DType:
         if type_value is python_type:
             return dtype
     try:
-        if type_value is None:  # NumPy's default, float64
+        if type_value is None:  # float64, NumPy's default
             raise TypeError
         given: Any = type_value
         numpy_dtype: np.dtype[Any] = np.dtype(given)
@@ -426,17 +426,17 @@ def as_dtype(type_value: DTypeLike) -> DType:
 
 
 _MOST_DIMENSIONS = 254
-"""Of a tensor; lists are nested no deeper. Source: tensorflow/core/framework/tensor_shape.h, release 1.15."""
+"""Dimensions of a tensor, and nesting of lists. Source: tensorflow/core/framework/tensor_shape.h, release 1.15."""
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """What nested lists and tuples hold, in order.
+    """Return the leaves of nested lists and tuples, in order.
 
     Args:
         value: the lists, or a leaf.
 
     Raises:
-        ValueError: they are nested deeper than a tensor has dimensions, or hold themselves.
+        ValueError: the nesting exceeds the maximum number of dimensions, or a list contains itself.
     """
     open_lists = [iter((value,))]
     while open_lists:
@@ -444,7 +444,8 @@ def leaves(value: Any) -> Iterator[Any]:
             if isinstance(item, (list, tuple)):
                 if len(open_lists) > _MOST_DIMENSIONS:
                     raise ValueError(
-                        f"Lists nested more than {_MOST_DIMENSIONS} deep cannot be a tensor: does a list hold itself?"
+                        f"Lists nested more than {_MOST_DIMENSIONS} deep cannot be a tensor: does a list "
+                        f"contain itself?"
                     )
                 open_lists.append(iter(item))
                 break
@@ -454,15 +455,15 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 _PYTHON_NUMBERS = (bool, int32, int64, float32, float64, complex128)
-"""What Python's numbers become, the wider ones last."""
+"""Types of Python numbers, in order of width."""
 _AS_PYTHON = {"b": bool, "i": int32, "u": int32, "f": float32, "c": complex128}
-"""Kind of a NumPy number -> what Python's number of the kind becomes."""
+"""Kind of a NumPy number -> type of a Python number of that kind."""
 
 
 def _infer(value: Any) -> DType:
-    """The type TensorFlow gives a Python value: int32 or int64 by size, float32, complex128, bool, string.
+    """Return TensorFlow's type for a Python value: int32 or int64 by size, float32, complex128, bool, string.
 
-    NumPy's numbers in a list count as Python's do, where NumPy makes int64 or float64 of the list.
+    NumPy numbers in a list are treated like Python numbers, although NumPy makes the list int64 or float64.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return as_dtype(value.dtype)
@@ -491,13 +492,13 @@ def _infer(value: Any) -> DType:
             raise _not_supported(value)
         found = kind if found is None else _wider(found, kind, value)
     if has_numpy_numbers and found in _PYTHON_NUMBERS:
-        with suppress(ValueError):  # ragged, which is told later
+        with suppress(ValueError):  # ragged, which raises an error later
             return _of_numpys_choice(np.asarray(value))
     return float32 if found is None else found
 
 
 def _of_numpys_choice(array: np.ndarray[Any, Any]) -> DType:
-    """The type of a list of which NumPy makes this array."""
+    """Return the type of a list that NumPy converts to this array."""
     if array.dtype == np.float64:
         return float32
     if array.dtype == np.int64 and (array == array.astype(np.int32)).all():
@@ -545,20 +546,19 @@ def _check(value: Any, dtype: DType) -> None:
 def as_array(
     value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: Any = False
 ) -> np.ndarray[Any, Any]:
-    """Makes the array that ``tf.constant(value, dtype, shape)`` holds.
+    """Return the array of ``tf.constant(value, dtype, shape)``.
 
     Args:
         value: scalar, nested lists or tuples, or an array.
-        dtype: the element type; inferred if None (int32, or int64 for large values; float32; bool; string;
-            complex128).
-        shape: where given and larger than the value, the last element fills the rest.
-        verify_shape: refuse a value of another shape than ``shape``.
+        dtype: element type; None: inferred (int32, or int64 for large values; float32; bool; string; complex128).
+        shape: shape; if it is larger than the value, the last element fills the rest.
+        verify_shape: raise an error if the value has another shape.
 
     Raises:
-        TypeError: an element does not fit the type.
-        ValueError: the value is ragged, has too many elements for ``shape``, holds None, or is a shape with a size that
-            int32 does not hold.
-        OverflowError: an integer takes more than 64 bits; one that its type does not hold keeps its lowest bits.
+        TypeError: an element cannot be converted to the type.
+        ValueError: the value is ragged, has too many elements for ``shape``, contains None, or is a shape whose size
+            exceeds int32.
+        OverflowError: an integer exceeds 64 bits; one that only exceeds its type keeps its lowest bits.
     """
     if value is None:
         raise ValueError("None values not supported.")
@@ -599,7 +599,7 @@ def as_array(
             array = array.astype(wanted.numpy_dtype, copy=False)
     except ValueError:
         if given is not None and given is not string and isinstance(value, (list, tuple)):
-            raise ValueError("setting an array element with a sequence.") from None  # NumPy's words
+            raise ValueError("setting an array element with a sequence.") from None  # NumPy's message
         raise ValueError(
             f"Argument must be a dense tensor: {value!r} - got shape {_common_sizes(value)}, but wanted"
             f" {list(_outer_shape(value))}."
@@ -610,7 +610,7 @@ def as_array(
 
 
 def _wrapped(value: Any, array: np.ndarray[Any, Any], wanted: DType) -> np.ndarray[Any, Any]:
-    """Python integers as an array of a type, with their lowest bits where one does not fit.
+    """Return Python integers as an array of a type; integers that exceed the type keep their lowest bits.
 
     Source: NumPy 1's conversion of Python integers, which TensorFlow 1 leaves them to; NumPy 2 raises.
     """
@@ -629,7 +629,7 @@ def _wrapped(value: Any, array: np.ndarray[Any, Any], wanted: DType) -> np.ndarr
 
 
 def _common_sizes(value: Any) -> list[int]:
-    """The sizes of nested lists, as deep as all lists of one depth are equally long."""
+    """Return the sizes of nested lists, down to the depth where lists differ in length."""
     sizes: list[int] = []
     level = [value]
     while all(isinstance(one, (list, tuple, np.ndarray)) for one in level) and len(set(map(len, level))) == 1:
@@ -639,18 +639,18 @@ def _common_sizes(value: Any) -> list[int]:
 
 
 _PLAIN_TYPES: frozenset[type] = frozenset({_python_bool, *map(type, (0, 0.0, 0j, "", b"", [], ()))})
-"""Of these NumPy makes new arrays."""
+"""Classes from which NumPy always creates new arrays."""
 
 _NUMBERS = frozenset(np.dtype(code) for code in "?bBhHiIlLefdFD")
-"""Types of arrays that need no second look."""
+"""Array types that need no conversion."""
 
 
 def own_array(
     value: Any, dtype: DType | None = None, shape: ShapeLike = None, verify_shape: Any = False
 ) -> np.ndarray[Any, Any]:
-    """As ``as_array``, and nothing that is done to ``value`` afterwards changes the array.
+    """Like ``as_array``, but the array never shares memory with ``value``.
 
-    It is copied where ``as_array`` has not made a new one, and then once.
+    The array is copied at most once, and only if ``as_array`` did not create a new one.
     """
     if type(value) is np.ndarray and dtype is None and shape is None and value.dtype in _NUMBERS:
         return value.copy()
@@ -664,13 +664,13 @@ def own_array(
 
 _INT32 = range(-(2**31), 2**31)
 _SAFE_INT = range(-(2**24), 2**24 + 1)
-"""Integers that every floating type but the short ones holds."""
+"""Integers that all floating types except the short ones can represent."""
 _SAFE_FLOAT = 1e37
-"""Absolute value; all below fits 32 bits."""
+"""Maximum absolute value for a 32-bit integer."""
 
 
 def _plain_array(value: Any, given: DType | None) -> np.ndarray[Any, Any] | None:
-    """The array of a number or a flat list of numbers that needs no second look; None for everything else."""
+    """Return the array of a number or flat list of numbers in the common case; None for all other values."""
     kind = type(value)
     if kind is list or kind is tuple:
         kinds = {type(item) for item in value}
@@ -723,7 +723,7 @@ def _fill(array: np.ndarray[Any, Any], shape: shapes.TensorShape, verify_shape: 
 
 
 def count_of(value: Any) -> int:
-    """How many elements a value has that ``as_array`` takes.
+    """Return the number of elements of a value that ``as_array`` accepts.
 
     >>> count_of("text"), count_of([[1, 2], [3, 4]])
     (1, 4)
@@ -752,7 +752,7 @@ def _outer_shape(value: Any) -> Sequence[int]:
 
 
 def _string_array(value: Any) -> np.ndarray[Any, Any]:
-    """An object array of ``bytes``; text is encoded as UTF-8."""
+    """Return an object array of ``bytes``; strings are encoded as UTF-8."""
     if isinstance(value, (str, bytes)):
         flat: list[Any] = [value]
         shape: tuple[int, ...] = ()
@@ -775,11 +775,11 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
 QUANTIZED_DTYPES = frozenset(
     one for base in (qint8, quint8, qint16, quint16, qint32) for one in (base, base._as_ref)
 )
-"""The types of quantized numbers, and of variables of them."""
+"""Quantized types, and the types of variables of them."""
 
 
 def __getattr__(name: str) -> Any:
-    """What ``tf.dtypes`` has of the ops."""
+    """Names of ``tf.dtypes`` that the ops provide."""
     if name == "as_string":
         return above("gpuplace.ops.text.strings", "as_string")
     if name == "cast":

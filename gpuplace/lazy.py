@@ -23,7 +23,7 @@ from typing import Any
 __all__ = ["import_waiting", "lazy_names", "meet_waiting", "wait_for_a_miss"]
 
 LIBRARY = "gpuplace.tf1"
-"""The TensorFlow 1 library, without which all else works."""
+"""The TensorFlow 1 library, which the rest of the package does not need."""
 
 _NAME = re.compile(r"(\w+)(?: as (\w+))?")
 
@@ -47,7 +47,7 @@ def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         source, attribute = sources[name]
         try:
-            # Not getattr: it may be the module itself, which would ask here.
+            # not getattr: `source` may be the module itself, which would recurse
             names_there = vars(import_module(source))
         except ModuleNotFoundError as error:
             if error.name != LIBRARY:

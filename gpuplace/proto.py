@@ -18,7 +18,7 @@ __all__ = ["FIELD", "MANY", "ONE", "message_classes"]
 FIELD = descriptor_pb2.FieldDescriptorProto
 """Provides the names of the scalar types, such as ``FIELD.TYPE_STRING``."""
 ONE, MANY = "", "repeated"
-"""How often a field is there."""
+"""Label of a field."""
 
 Fields: TypeAlias = Sequence[tuple[str, int, Any, str]]
 

@@ -1,6 +1,6 @@
-"""Partial tensor shapes: ``Dimension`` and ``TensorShape`` as TensorFlow 1.15 has them.
+"""Partial tensor shapes: ``Dimension`` and ``TensorShape`` as in TensorFlow 1.15.
 
-A dimension, and the number of dimensions, may be unknown (None). Shapes are immutable.
+A size and the number of dimensions may be unknown (None). Shapes are immutable.
 
 >>> TensorShape([None, 3]).merge_with([2, None])
 TensorShape([Dimension(2), Dimension(3)])
@@ -22,14 +22,14 @@ from gpuplace.typing import ShapeLike
 
 
 class Dimension:
-    """The size of one axis, in elements; ``value`` is None where it is unknown.
+    """The size of an axis, in elements; ``value`` is None if it is unknown.
 
     Args:
-        value: an integer from 0 up, a number that equals one, its digits as text, a ``Dimension``, or None.
+        value: a nonnegative integer, a number that equals one, its digits as a string, a ``Dimension``, or None.
 
     Raises:
-        TypeError: it is nothing of the kind.
-        ValueError: it is negative, not whole, or text of something else.
+        TypeError: the value is none of these.
+        ValueError: the value is negative or not an integer.
     """
 
     __slots__ = ("_value",)
@@ -77,7 +77,7 @@ class Dimension:
         return hash(self._value)
 
     def __eq__(self, other: object) -> Any:
-        """None, as in TensorFlow 1.x, where either side is unknown."""
+        """None if either side is unknown, as in TensorFlow 1.x."""
         try:
             that = as_dimension(other)._value
         except (TypeError, ValueError):
@@ -91,7 +91,7 @@ class Dimension:
         return equal if equal is NotImplemented or equal is None else not equal
 
     def is_compatible_with(self, other: Dimension | int | None) -> bool:
-        """True where some one size satisfies both.
+        """Return whether the two can be equal: they are equal, or one is unknown.
 
         Args:
             other: a ``Dimension``, an integer, or None.
@@ -100,19 +100,19 @@ class Dimension:
         return self._value is None or that is None or self._value == that
 
     def assert_is_compatible_with(self, other: Dimension | int | None) -> None:
-        """Checks that some one size satisfies both.
+        """Check that the two can be equal.
 
         Args:
             other: a ``Dimension``, an integer, or None.
 
         Raises:
-            ValueError: none does.
+            ValueError: they differ.
         """
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Dimension | int | None) -> Dimension:
-        """Returns the known one of the two.
+        """Return the known dimension of the two.
 
         Args:
             other: a ``Dimension``, an integer, or None.
@@ -193,7 +193,7 @@ def _no_division(left: object, right: object) -> str:
 
 
 def as_dimension(value: Any) -> Dimension:
-    """Returns ``value`` as a ``Dimension``.
+    """Return ``value`` as a ``Dimension``.
 
     Args:
         value: a ``Dimension``, an integer, or None.
@@ -202,7 +202,7 @@ def as_dimension(value: Any) -> Dimension:
 
 
 def dimension_value(dimension: Dimension | int | None) -> int | None:
-    """Returns the size of a dimension, in elements; None where it is unknown.
+    """Return the size of a dimension in elements, or None if it is unknown.
 
     Args:
         dimension: a ``Dimension``, an integer, or None.
@@ -211,14 +211,14 @@ def dimension_value(dimension: Dimension | int | None) -> int | None:
 
 
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """Returns one dimension of a shape, an unknown one where the rank is unknown.
+    """Return a dimension of a shape; it is unknown if the rank is unknown.
 
     >>> dimension_at_index(TensorShape([2, None]), 0)
     Dimension(2)
 
     Args:
         shape: the shape.
-        index: number of the dimension; below zero it counts from the end.
+        index: number of the dimension; a negative number counts from the end.
 
     Raises:
         IndexError: there is no such dimension.
@@ -227,7 +227,7 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
 
 
 MAX_DIMENSIONS = 254
-"""Dimensions that a tensor of TensorFlow can have."""
+"""Maximum number of dimensions of a TensorFlow tensor."""
 
 
 class TensorShape:
@@ -238,7 +238,7 @@ class TensorShape:
             a ``TensorShapeProto`` (anything with ``dim`` and ``unknown_rank``), in which a size of -1 is unknown.
 
     Raises:
-        TypeError: it is nothing of the kind.
+        TypeError: ``dims`` is none of these.
         ValueError: a size is negative.
     """
 
@@ -265,10 +265,10 @@ class TensorShape:
 
     @classmethod
     def of(cls, sizes: tuple[int | None, ...] | None) -> TensorShape:
-        """Makes a shape from a tuple that is known to be right, without checks.
+        """Create a shape from a valid tuple without checks.
 
         Args:
-            sizes: a size or None per dimension; None for an unknown rank.
+            sizes: a size or None for each dimension; None for an unknown rank.
         """
         shape = cls.__new__(cls)
         shape._sizes = sizes
@@ -281,7 +281,7 @@ class TensorShape:
 
     @property
     def known_sizes(self) -> tuple[int, ...]:
-        """The sizes of a fully defined shape as a tuple; ValueError for another one."""
+        """Return the sizes of a fully defined shape as a tuple; ValueError for another shape."""
         self.assert_is_fully_defined()
         return self._sizes  # type: ignore[return-value]
 
@@ -344,47 +344,47 @@ class TensorShape:
         return TensorShape, (self.dims,)
 
     def as_proto(self) -> Any:
-        """The shape as a ``TensorShapeProto``, in which an unknown size is -1."""
+        """Return the shape as a ``TensorShapeProto``, in which an unknown size is -1."""
         return above("gpuplace.graphdef.attr_values", "shape_to_proto")(self)
 
     def is_fully_defined(self) -> bool:
-        """True where rank and every size are known."""
+        """Return whether the rank and all sizes are known."""
         return self._sizes is not None and None not in self._sizes
 
     def assert_is_fully_defined(self) -> None:
-        """ValueError unless the shape is fully defined."""
+        """Raise ValueError unless the shape is fully defined."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
     def assert_has_rank(self, rank: int) -> None:
-        """Checks that the shape can have so many dimensions.
+        """Check that the shape can have this rank.
 
         Args:
             rank: number of dimensions.
 
         Raises:
-            ValueError: it has another number.
+            ValueError: the rank differs.
         """
         if self.ndims not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def as_list(self) -> list[int | None]:
-        """The sizes as a list; ValueError if the rank is unknown."""
+        """Return the sizes as a list; ValueError if the rank is unknown."""
         if self._sizes is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._sizes)
 
     def num_elements(self) -> int | None:
-        """Number of elements; None if it is not known, or where no tensor can have so many dimensions."""
+        """Return the number of elements; None if it is unknown, or the rank exceeds the maximum."""
         if self._sizes is None or None in self._sizes or len(self._sizes) > MAX_DIMENSIONS:
             return None
         return math.prod(self._sizes)  # type: ignore[arg-type]
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """True where some one shape satisfies both.
+        """Return whether some shape matches both.
 
         Args:
-            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+            other: a ``TensorShape``, or a value that converts to one: sizes, None, an integer.
         """
         that = as_shape(other)._sizes
         if self._sizes is None or that is None:
@@ -394,41 +394,41 @@ class TensorShape:
         )
 
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
-        """Checks that some one shape satisfies both.
+        """Check that some shape matches both.
 
         Args:
-            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+            other: a ``TensorShape``, or a value that converts to one: sizes, None, an integer.
 
         Raises:
-            ValueError: none does.
+            ValueError: no shape matches both.
         """
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def assert_same_rank(self, other: ShapeLike) -> None:
-        """Checks that both have the same number of dimensions, as far as that is known.
+        """Check that the ranks are equal, as far as they are known.
 
         Args:
-            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+            other: a ``TensorShape``, or a value that converts to one: sizes, None, an integer.
 
         Raises:
-            ValueError: both are known and differ.
+            ValueError: both ranks are known and differ.
         """
         that = as_shape(other)
         if self.ndims is not None and that.ndims is not None and self.ndims != that.ndims:
             raise ValueError(f"Shapes {self} and {that} must have the same rank")
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
-        """Returns the shape that satisfies both.
+        """Return the most general shape that matches both.
 
         >>> TensorShape([None, 3]).merge_with([2, None]).as_list()
         [2, 3]
 
         Args:
-            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+            other: a ``TensorShape``, or a value that converts to one: sizes, None, an integer.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no shape matches both.
         """
         that = as_shape(other)
         if self._sizes is None:
@@ -442,13 +442,13 @@ class TensorShape:
         )
 
     def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
-        """Returns the least general shape of which both are instances.
+        """Return the most specific shape that is compatible with both.
 
         >>> TensorShape([2, 3]).most_specific_compatible_shape([2, 4]).as_list()
         [2, None]
 
         Args:
-            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+            other: a ``TensorShape``, or a value that converts to one: sizes, None, an integer.
         """
         that = as_shape(other)
         if self._sizes is None or that._sizes is None or len(self._sizes) != len(that._sizes):
@@ -458,10 +458,10 @@ class TensorShape:
         )
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
-        """Returns the dimensions of this shape followed by those of another; unknown where one of them is.
+        """Concatenate the dimensions of this shape and another; unknown if either rank is unknown.
 
         Args:
-            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+            other: a ``TensorShape``, or a value that converts to one: sizes, None, an integer.
         """
         that = as_shape(other)
         return (
@@ -477,13 +477,13 @@ class TensorShape:
         return as_shape(other).concatenate(self)
 
     def with_rank(self, rank: int) -> TensorShape:
-        """Returns this shape, known to have so many dimensions.
+        """Return this shape with a known rank.
 
         Args:
             rank: number of dimensions.
 
         Raises:
-            ValueError: it has another number.
+            ValueError: the rank differs.
         """
         try:
             return self.merge_with(unknown_shape(rank))
@@ -491,26 +491,26 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """Returns this shape after a check of its rank, as far as that is known.
+        """Return this shape after checking its rank, if known.
 
         Args:
-            rank: least number of dimensions.
+            rank: smallest number of dimensions.
 
         Raises:
-            ValueError: it has fewer.
+            ValueError: the rank is smaller.
         """
         if self.ndims is not None and self.ndims < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """Returns this shape after a check of its rank, as far as that is known.
+        """Return this shape after checking its rank, if known.
 
         Args:
-            rank: greatest number of dimensions.
+            rank: largest number of dimensions.
 
         Raises:
-            ValueError: it has more.
+            ValueError: the rank is larger.
         """
         if self.ndims is not None and self.ndims > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
@@ -522,31 +522,31 @@ SCALAR_SHAPE = TensorShape.of(())
 
 
 def as_shape(value: ShapeLike) -> TensorShape:
-    """Returns ``value`` as a ``TensorShape``.
+    """Return ``value`` as a ``TensorShape``.
 
     Args:
-        value: a ``TensorShape``, or what makes one: sizes, None, an integer.
+        value: a ``TensorShape``, or a value that converts to one: sizes, None, an integer.
     """
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
 def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
-    """Returns a shape about which nothing is known but, perhaps, its rank.
+    """Return a shape with unknown sizes.
 
     Args:
         rank: number of dimensions; None: unknown.
-        ndims: its old name.
+        ndims: old name of ``rank``.
     """
     ndims = rank if ndims is None else ndims
     return UNKNOWN_SHAPE if ndims is None else TensorShape.of((None,) * ndims)
 
 
 def brackets(shape: TensorShape | Iterable[int | None], unknown: str = "?") -> str:
-    """A shape as C++ prints it.
+    """Return a shape as C++ prints it.
 
     Args:
-        shape: the shape, or its sizes.
-        unknown: what stands for a shape without a rank.
+        shape: a shape, or its sizes.
+        unknown: text for a shape of unknown rank.
 
     >>> brackets(TensorShape([2, None])), brackets(TensorShape(None)), brackets((2, 3))
     ('[2,?]', '?', '[2,3]')
@@ -556,7 +556,7 @@ def brackets(shape: TensorShape | Iterable[int | None], unknown: str = "?") -> s
 
 
 def broadcast_shapes(left: TensorShape, right: TensorShape) -> TensorShape:
-    """Returns the shape of an elementwise result.
+    """Return the shape of an elementwise result.
 
     >>> str(broadcast_shapes(TensorShape([None, 1]), TensorShape([3])))
     '(?, 3)'

@@ -1,7 +1,7 @@
 """Atomic file writing: all files of the package are written here.
 
 The content is written to a temporary file in the same folder, synced to disk, and renamed in one step. A failure before
-that, such as a full disk or a signal, leaves the existing file unchanged and no temporary file behind::
+that, such as a full disk or a signal, leaves the existing file unchanged and removes the temporary one::
 
     folder/graph.pb   old ----------------------------------> new
     (no name)              opened, written, synced, linked --^ renamed

@@ -1,4 +1,4 @@
-"""Building blocks of all searches, in the part of Python that numba compiles: random numbers, changes, the best split.
+"""Building blocks of all searches, in the subset of Python that numba compiles: random numbers, changes, best split.
 
 Without numba the functions run interpreted. Both ways return the same splits: every number is a double or an integer
 below 2**63, each operation is rounded separately, and random numbers come from an integer generator. Arrays have one
@@ -152,8 +152,7 @@ def grow_region(net: Network, state: LoadState, group: int, target_size: int) ->
 
 
 def next_split(net: Network, device: Wholes) -> int:
-    """Return the first group that changes from one split to the next in the enumeration of all splits; -1 after the
-    last.
+    """Return the first group that changes from one split to the next in the enumeration; -1 after the last.
 
     All groups before it return to their first possible device.
 

@@ -157,7 +157,7 @@ def anneal_latency(
     """Anneal the latency of one sample at one temperature.
 
     Args:
-        net, state, heat, steps: as in ``anneal_loads``.
+        net: see ``anneal_loads``, also for ``state``, ``heat`` and ``steps``.
         blocks: the ``Blocks``.
         work: scratch space.
     """

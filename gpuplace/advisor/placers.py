@@ -52,7 +52,7 @@ class Costs:
             np.where(tensors >= 0, transfer[tensors], 0.0) if len(transfer) else np.zeros(len(tensors))
         )
         if problem.host_reads is not None and problem.host_made is not None and len(transfer):
-            # The tensor stays in host memory.
+            # the tensor stays in host memory
             stays = (tensors >= 0) & problem.host_reads & problem.host_made[tensors]
             self.units = np.where(stays, 0.0, self.units)
         links = problem.copy_links

@@ -189,7 +189,7 @@ def anneal_steps(net: Network, step: Step, state: LoadState, work: StepWork, hea
     """Anneal the time of a step at one temperature.
 
     Args:
-        net, state, heat, steps: as in ``anneal_loads``.
+        net: see ``anneal_loads``, also for ``state``, ``heat`` and ``steps``.
         step: the ``Step``.
         work: scratch space.
     """

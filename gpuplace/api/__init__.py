@@ -1,4 +1,4 @@
-"""The namespaces of the public surface: ``tf.nn``, ``tf.train``, ``tf.test``, ... and what needs the default graph.
+"""Namespaces of the public API (``tf.nn``, ``tf.train``, ``tf.test``, ...) and functions of the default graph.
 
-Nothing is computed here; each module gathers names from the layers below under TensorFlow's own.
+These modules compute nothing: each collects names from lower layers under TensorFlow's names.
 """

@@ -17,14 +17,14 @@ __all__ = ["flags", "run"]
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
-    """Calls ``main`` with what the flags leave of the command line, and exits with what it returns.
+    """Call ``main`` with the rest of the command line after the flags, and exit with its result.
 
     Args:
-        main: a function of the command line; that of the script where None.
-        argv: the command line; ``sys.argv`` where None.
+        main: function of the command line; None: that of the script.
+        argv: command line; None: ``sys.argv``.
 
     Raises:
-        SystemExit: always: with the result of ``main``, or 1 where a flag is wrong.
+        SystemExit: always: with the result of ``main``, or 1 for an invalid flag.
     """
     function = main if main is not None else sys.modules["__main__"].main
     try:

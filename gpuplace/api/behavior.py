@@ -1,4 +1,4 @@
-"""Switches between TensorFlow 1 and 2 that scripts for ``tf.compat.v1`` throw first: here graphs are all there is.
+"""Switches between TensorFlow 1 and 2, for scripts that use ``tf.compat.v1``; gpuplace only runs graphs.
 
 >>> disable_v2_behavior()
 >>> executing_eagerly()
@@ -24,35 +24,35 @@ __all__ = [
 
 
 def disable_v2_behavior() -> None:
-    """Does nothing: there is no behaviour of TensorFlow 2 to switch off."""
+    """Do nothing: there is no TensorFlow 2 behaviour to disable."""
 
 
 def disable_eager_execution() -> None:
-    """Does nothing: ops are added to a graph and run by a session, always."""
+    """Do nothing: ops are always added to a graph and run by a session."""
 
 
 def disable_v2_tensorshape() -> None:
-    """Does nothing: the sizes of a ``TensorShape`` are ``Dimension`` objects, as in 1.15."""
+    """Do nothing: the sizes of a ``TensorShape`` are ``Dimension`` objects, as in 1.15."""
 
 
 def executing_eagerly() -> bool:
-    """False: nothing runs as it is built."""
+    """Return False: ops never run eagerly."""
     return False
 
 
 def enable_control_flow_v2() -> None:
-    """Makes loops and conditionals single nodes, ``While`` and ``If``, that call functions, in every graph.
+    """Build loops and conditionals as single nodes, ``While`` and ``If``, that call functions, in all graphs.
 
-    In graphs of ``tf.function`` they are that in any case.
+    Graphs of ``tf.function`` always contain them in this form.
     """
     control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
 
 
 def disable_control_flow_v2() -> None:
-    """Makes loops and conditionals of ``Enter``, ``Switch`` and the like, which is so at first."""
+    """Build loops and conditionals from ``Enter``, ``Switch`` and similar ops, the default."""
     control_flow_util.ENABLE_CONTROL_FLOW_V2 = False
 
 
 def control_flow_v2_enabled() -> bool:
-    """Whether loops and conditionals that are built now are calls of functions."""
+    """Return whether new loops and conditionals are function calls."""
     return control_flow_util.EnableControlFlowV2(get_default_graph())

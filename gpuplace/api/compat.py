@@ -1,4 +1,4 @@
-"""``tf.compat``: text conversions, types of numbers, sizes of dimensions, and gpuplace itself as ``tf.compat.v1``.
+"""``tf.compat``: string conversions, number types, dimension sizes, and gpuplace itself as ``tf.compat.v1``.
 
 Source: tensorflow/python/util/compat.py, release 1.15.
 """
@@ -30,17 +30,17 @@ bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") -> bytes:
-    """Returns text encoded, bytes as they are.
+    """Return a string encoded; bytes are unchanged.
 
     Args:
         bytes_or_text: ``str``, ``bytes`` or ``bytearray``.
-        encoding: of the text.
+        encoding: encoding of the string.
 
     Returns:
         ``bytes``.
 
     Raises:
-        TypeError: it is anything else.
+        TypeError: the argument is neither string nor bytes.
     """
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
@@ -52,17 +52,17 @@ def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") ->
 
 
 def as_text(bytes_or_text: bytes | str, encoding: str = "utf-8") -> str:
-    """Returns bytes decoded, text as it is.
+    """Return bytes decoded; a string is unchanged.
 
     Args:
         bytes_or_text: ``str`` or ``bytes``.
-        encoding: of the bytes.
+        encoding: encoding of the bytes.
 
     Returns:
         ``str``.
 
     Raises:
-        TypeError: it is anything else.
+        TypeError: the argument is neither string nor bytes.
     """
     if isinstance(bytes_or_text, str):
         return bytes_or_text
@@ -75,16 +75,16 @@ as_str = as_text
 
 
 def as_str_any(value: object) -> str:
-    """Returns anything as text: bytes decoded as UTF-8, the rest through ``str``.
+    """Return any value as a string: bytes decoded as UTF-8, other values through ``str``.
 
     Args:
-        value: anything.
+        value: any object.
     """
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """Returns a path as text; what is no path as it is.
+    """Return a path as a string; other objects are unchanged.
 
     Args:
         path: anything, perhaps with ``__fspath__``.

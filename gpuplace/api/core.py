@@ -1,6 +1,7 @@
-"""Graphs, ops and variables: the names of ``gpuplace`` that load together, when a program uses one of them.
+"""Graphs, ops and variables: names of ``gpuplace`` that load together, when one of them is first used.
 
-The operators, conversions and gradients of a tensor need all common ops. Placing a graph from a file needs none.
+The operators, conversions and gradients of a tensor need all common ops. Placing a graph from a file needs none of
+them.
 """
 
 from gpuplace.api import compat as compat

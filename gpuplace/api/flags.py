@@ -1,8 +1,8 @@
-"""``tf.app.flags``: absl's flags, read from the script's command line when the first one is asked for.
+"""``tf.app.flags``: absl's flags, parsed from the script's command line on first access.
 
-As in TensorFlow, everything of ``absl.flags`` is here, and ``FLAGS`` need not be parsed before use. Unlike there, a
-flag may be defined again, as a notebook's cell may run again, and flags that nobody defined, as a kernel has some, are
-left alone when the first flag is asked for.
+As in TensorFlow, the module has all names of ``absl.flags``, and ``FLAGS`` need not be parsed before use. Unlike in
+TensorFlow, a flag may be redefined, for notebook cells that run again, and unknown flags, such as those of a notebook
+kernel, are ignored on first access.
 
 >>> from gpuplace.api import flags
 >>> flags.DEFINE_integer("batch_size", 16, "Examples a step.", flag_values=(values := flags.FlagValues()))
@@ -39,11 +39,11 @@ __all__ = [
 absl.flags.disclaim_key_flags()  # flags belong to the script that defines them
 
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
-"""TensorFlow's first names of arguments to absl's."""
+"""TensorFlow's old argument names -> absl's."""
 
 
 def _defining(define: Callable[..., Any]) -> Callable[..., None]:
-    """A ``DEFINE_...`` of absl that takes TensorFlow's names of arguments too, and replaces a flag of that name."""
+    """Return absl's ``DEFINE_...`` with TensorFlow's argument names as well; it replaces an existing flag."""
 
     @functools.wraps(define)
     def wrapper(*args: Any, **kwargs: Any) -> None:
@@ -63,27 +63,27 @@ DEFINE_list = _defining(absl.flags.DEFINE_list)
 
 
 class FlagsOfScript:
-    """Flags that are parsed, from ``sys.argv``, when one is asked for; else as the ``FlagValues`` of absl.
+    """Flags that parse ``sys.argv`` on first access; otherwise like absl's ``FlagValues``.
 
     Args:
-        values: absl's.
+        values: absl's flag values.
     """
 
     def __init__(self, values: FlagValues) -> None:
         self.__dict__["_values"] = values
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
-        """Takes the flags out of a command line.
+        """Parse the flags of a command line.
 
         Args:
-            argv: its words, program name first.
-            known_only: leave words alone that look like flags and are none.
+            argv: command line, program name first.
+            known_only: ignore unknown flags.
 
         Returns:
-            The words that are left.
+            The remaining arguments.
 
         Raises:
-            absl.flags.Error: a value is of the wrong kind, missing, or required and not there; an unknown flag.
+            absl.flags.Error: a value is invalid or missing, a required flag is missing, or a flag is unknown.
         """
         left: list[str] = self._values(argv, known_only=known_only)
         return left
@@ -123,7 +123,7 @@ class FlagsOfScript:
 
 
 _FlagValuesWrapper = FlagsOfScript
-"""TensorFlow's name for it."""
+"""TensorFlow's name for the same method."""
 
 
 FLAGS = FlagsOfScript(absl.flags.FLAGS)

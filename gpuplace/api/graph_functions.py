@@ -41,12 +41,12 @@ __all__ = [
 
 
 def add_check_numerics_ops() -> Operation:
-    """An operation that fails with InvalidArgumentError where a floating tensor of the default graph has a NaN or Inf.
+    """Return an operation that fails if a floating-point tensor of the default graph contains NaN or Inf.
 
-    Tensors are checked one after the other, in the order in which they were made.
+    Tensors are checked one after the other, in creation order. The error is an InvalidArgumentError.
 
     Raises:
-        ValueError: there are conditions or loops in the graph.
+        ValueError: the graph contains conditionals or loops.
     """
     graph = get_default_graph()
     checks: list[Any] = []
@@ -65,26 +65,27 @@ def add_check_numerics_ops() -> Operation:
 
 
 def is_tensor(x: object) -> bool:
-    """Whether something is a tensor or a variable, sparse tensors and ``IndexedSlices`` included.
+    """Return whether a value is a tensor or variable; sparse tensors and ``IndexedSlices`` count too.
 
     Args:
-        x: anything.
+        x: any object.
     """
     return isinstance(x, Tensor | SparseTensor | IndexedSlices | Variable)
 
 
 def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
-    """The value of a tensor if it depends on nothing fed or stored, an array; else None.
+    """Return the value of a tensor as an array, or None if it depends on feeds or state.
 
     Args:
-        tensor: a tensor; anything that is not part of a graph is its own value.
-        partial: of tensors stacked along the first axis, give an array of what is known, with None for the others.
+        tensor: tensor; an object that is not part of a graph is its own value.
+        partial: for tensors stacked along the first axis, return an array of the known values, with None for the
+            others.
     """
     return static_value(tensor, partial)
 
 
 def device(device_name_or_function: DeviceLike) -> DeviceBlock:
-    """Operations made in the ``with`` block request this device.
+    """Request this device for operations created in the ``with`` block.
 
     >>> import gpuplace as tf
     >>> with tf.Graph().as_default(), tf.device("/gpu:1"):
@@ -97,29 +98,29 @@ def device(device_name_or_function: DeviceLike) -> DeviceBlock:
 
     Raises:
         ValueError: the name is malformed.
-        TypeError: it is nothing of the kind.
+        TypeError: the argument is none of these.
     """
     return DeviceBlock(get_default_graph(), make_device_scope(device_name_or_function, 2))
 
 
 def control_dependencies(control_inputs: Iterable[OperationLike] | None) -> ControlDependenciesBlock:
-    """Operations made in the ``with`` block run after others; see ``Graph.control_dependencies``.
+    """Run operations created in the ``with`` block after others; see ``Graph.control_dependencies``.
 
     Args:
-        control_inputs: a list of operations and tensors; None ends outer blocks.
+        control_inputs: list of operations and tensors; None ends outer blocks.
 
     Raises:
-        TypeError: an element is neither operation nor tensor.
+        TypeError: an element is neither an operation nor a tensor.
     """
     return get_default_graph().control_dependencies(control_inputs)
 
 
 def colocate_with(op: OperationLike | None, ignore_existing: bool = False) -> ColocationBlock:
-    """Operations made in the ``with`` block are placed where ``op`` is; see ``Graph.colocate_with``.
+    """Colocate operations created in the ``with`` block with ``op``; see ``Graph.colocate_with``.
 
     Args:
-        op: an operation, tensor or variable; None, together with ``ignore_existing``, ends outer colocations.
-        ignore_existing: forget outer colocations.
+        op: operation, tensor or variable; None, together with ``ignore_existing``, ends outer colocations.
+        ignore_existing: ignore outer colocations.
 
     Raises:
         ValueError: ``op`` is None without ``ignore_existing``.
@@ -128,34 +129,34 @@ def colocate_with(op: OperationLike | None, ignore_existing: bool = False) -> Co
 
 
 def container(container_name: str) -> AbstractContextManager[str]:
-    """Stateful operations made in the ``with`` block keep their state in this container; see ``Session.reset``.
+    """Keep the state of stateful operations created in the block in this container; see ``Session.reset``.
 
     Args:
-        container_name: its name; ``""`` is the default one.
+        container_name: name of the container; ``""`` is the default container.
     """
     return get_default_graph().container(container_name)
 
 
 def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> OpScope:
-    """``name_scope`` with its arguments in the order of TensorFlow 0.x. Deprecated.
+    """Deprecated ``name_scope`` with the argument order of TensorFlow 0.x.
 
     Args:
-        values: the op's arguments, which have to be of one graph.
+        values: the op's arguments, which must belong to one graph.
         name: the caller's name, or None.
-        default_name: the name where ``name`` is None.
+        default_name: name to use if ``name`` is None.
 
     Raises:
-        ValueError: neither name is given, or the values are of several graphs.
+        ValueError: both names are None, or the values belong to several graphs.
     """
     return name_scope(name, default_name, values)
 
 
 def add_to_collection(name: Hashable, value: object) -> None:
-    """Appends ``value`` to a collection of the default graph.
+    """Append ``value`` to a collection of the default graph.
 
     Args:
-        name: of the collection, such as one of ``GraphKeys``.
-        value: anything.
+        name: name of the collection, such as one of ``GraphKeys``.
+        value: any object.
 
     Raises:
         RuntimeError: the graph is finalised.
@@ -164,11 +165,11 @@ def add_to_collection(name: Hashable, value: object) -> None:
 
 
 def add_to_collections(names: str | Iterable[Hashable], value: object) -> None:
-    """Appends ``value`` to several collections of the default graph, each once.
+    """Append ``value`` once to each of several collections of the default graph.
 
     Args:
-        names: of the collections; one text is one name.
-        value: anything.
+        names: names of the collections; a string is a single name.
+        value: any object.
 
     Raises:
         RuntimeError: the graph is finalised.
@@ -177,19 +178,19 @@ def add_to_collections(names: str | Iterable[Hashable], value: object) -> None:
 
 
 def get_collection(key: Hashable, scope: str | None = None) -> list[Any]:
-    """Returns a copy of a collection of the default graph; an empty list where there is none.
+    """Return a copy of a collection of the default graph, or an empty list if it does not exist.
 
     Args:
         key: name of the collection.
-        scope: a regular expression: only items with a ``name`` that begins with a match. None: all.
+        scope: regular expression: only items whose ``name`` starts with a match. None: all items.
     """
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Hashable) -> list[Any]:
-    """Returns a collection of the default graph itself; what is done to the list is done to it.
+    """Return a collection of the default graph itself: changes to the list change the collection.
 
     Args:
-        key: name of the collection, which is made where it does not exist.
+        key: name of the collection; a missing collection is created.
     """
     return get_default_graph().get_collection_ref(key)

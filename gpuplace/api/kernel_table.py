@@ -1,4 +1,4 @@
-"""``kernels``, apart from the other tools: a package has that name too, which the function has to come after."""
+"""The function ``kernels``, in its own module: a package has the same name, so it must be assigned later."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from gpuplace.typing import DataFrame
 
 
 def kernels(op: str, release: str | None = None) -> DataFrame:
-    """Returns the kernels of an op type as a pandas ``DataFrame``: device type, attribute values, host memory.
+    """Return the kernels of an op type as a pandas ``DataFrame``: device type, attribute values, host memory.
 
     Args:
         op: an op type, such as ``"MatMul"``.
-        release: whose catalogue; None: the process's release.
+        release: release of the catalogue; None: that of the process.
 
     Raises:
-        NotFoundError: there is no such op.
+        NotFoundError: the op does not exist.
     """
     from gpuplace.jupyter.frames.placement_frames import kernels_frame
 

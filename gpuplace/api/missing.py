@@ -1,4 +1,4 @@
-"""What TensorFlow has and gpuplace has not: what to do instead, in the error for the name.
+"""TensorFlow names that gpuplace lacks: the error recommends an alternative.
 
 >>> print(advice("keras.layers.Dense"))
 save the model with TensorFlow, model.export('saved_model_dir'), and explore it: gpuplace.explore('saved_model_dir')
@@ -25,7 +25,7 @@ _WRITE = (
     "write the graph with TensorFlow, tf.train.write_graph(graph, '.', 'graph.pb', as_text=False), and explore it: "
     "gpuplace.explore('graph.pb')"
 )
-_GRAPHS = "gpuplace runs graphs: build one and give it to tf.Session().run(...)"
+_GRAPHS = "gpuplace runs graphs only: build a graph and run it with tf.Session().run(...)"
 
 RENAMED = {
     "batch_cholesky": "cholesky",
@@ -48,12 +48,12 @@ RENAMED = {
     "sub": "subtract",
     "unpack": "unstack",
 }
-"""Names of TensorFlow 0.x -> those of 1.0, whose arguments are the same or nearly so."""
+"""Names of TensorFlow 0.x -> names of 1.0 with the same or nearly the same arguments."""
 
 ADVICE: Mapping[str, str] = {
-    "compat.v2": "gpuplace has TensorFlow 1's names, as in tensorflow.compat.v1; of a program for TensorFlow 2, "
-    + _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
-    "contrib": "gpuplace has contrib.layers, framework, rnn, seq2seq and slim, as far as they are used most: build the "
+    "compat.v2": "gpuplace has TensorFlow 1's names, as in tensorflow.compat.v1; for a program written for "
+    "TensorFlow 2, " + _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
+    "contrib": "gpuplace has the most-used parts of contrib.layers, framework, rnn, seq2seq and slim: build the "
     "rest with tf.layers, tf.nn and tf.losses, or " + _WRITE,
     "contrib.eager": _GRAPHS,
     "contrib.keras": _KERAS,
@@ -61,20 +61,19 @@ ADVICE: Mapping[str, str] = {
     + _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
         "saved_model_dir", "exports/<timestamp>"
     ),
-    "distribute.cluster_resolver": "give tf.train.Server the addresses, as a tf.train.ClusterSpec",
-    "distribute.experimental": "gpuplace has MirroredStrategy and OneDeviceStrategy: of others, place the copies with "
-    "tf.device in a loop over the GPUs, or " + _WRITE,
+    "distribute.cluster_resolver": "pass the addresses to tf.train.Server as a tf.train.ClusterSpec",
+    "distribute.experimental": "gpuplace has MirroredStrategy and OneDeviceStrategy: instead of others, place "
+    "the copies with tf.device in a loop over the GPUs, or " + _WRITE,
     "enable_eager_execution": _GRAPHS,
     "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
-    "examples": "of TensorFlow's examples there are tensorflow.examples.tutorials.mnist.input_data and mnist; load "
-    "other arrays yourself, with np.load for example",
+    "examples": "gpuplace only has tensorflow.examples.tutorials.mnist.input_data and mnist; load other arrays "
+    "yourself, for example with np.load",
     "feature_column": _WRITE,
     "keras": _KERAS,
-    "load_op_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or "
-    + _WRITE,
-    "load_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or " + _WRITE,
+    "load_op_library": "gpuplace cannot load op libraries: use its own ops instead, or " + _WRITE,
+    "load_library": "gpuplace cannot load op libraries: use its own ops instead, or " + _WRITE,
     "lite": _WRITE,
-    "ragged": "gpuplace has dense tensors and tf.SparseTensor: fill rows up to one length, or " + _WRITE,
+    "ragged": "gpuplace has dense tensors and tf.SparseTensor: pad rows to one length, or " + _WRITE,
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
     "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",
     "image_summary": "TensorFlow 1.0 named it tf.summary.image",
@@ -86,7 +85,7 @@ ADVICE: Mapping[str, str] = {
     "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
     "train.SummaryWriterCache": "TensorFlow 1.0 named it tf.summary.FileWriterCache",
 }
-"""Name without ``tf.``, for all below it too -> what to do."""
+"""Name without ``tf.``, or prefix of names -> recommendation."""
 
 SPACES = (
     *(
@@ -135,17 +134,17 @@ SPACES = (
     ),
     *("summary", "test", "train", "train.experimental"),
 )
-"""Namespaces that answer so; ``app`` and ``flags`` are absl's."""
+"""Namespaces with such errors; ``app`` and ``flags`` are absl's."""
 
 _ALIKE = 2
 _CUTOFF = 0.82
 
 
 def advice(name: str) -> str:
-    """What to do without a name of TensorFlow; "" if that is not known.
+    """Return the recommendation for a missing TensorFlow name; "" if there is none.
 
     Args:
-        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``contrib.layers``.
+        name: name without ``tf.``: ``keras``, ``nn.rnn_cell``, ``contrib.layers``.
     """
     path = name
     while path:
@@ -156,11 +155,11 @@ def advice(name: str) -> str:
 
 
 def sentence(name: str, known: Iterable[str] = ()) -> str:
-    """What follows "there is no such name": advice, names that are alike, or how TensorFlow's own can be looked at.
+    """Return the hint for a missing name: a recommendation, similar names, or how to use TensorFlow's.
 
     Args:
-        name: without ``tf.``.
-        known: the names beside it that exist.
+        name: name without ``tf.``.
+        known: existing names beside it.
     """
     space, _, last = name.rpartition(".")
     if found := advice(name):
@@ -172,22 +171,22 @@ def sentence(name: str, known: Iterable[str] = ()) -> str:
 
 
 def error(space: str, name: str, known: Iterable[str] = ()) -> AttributeError:
-    """The error for a name that a namespace does not have.
+    """Return the error for a missing name in a namespace.
 
     Args:
-        space: ``""`` for gpuplace itself, ``"nn"``.
-        name: in it.
-        known: the names that it has.
+        space: ``""`` for gpuplace itself, or for example ``"nn"``.
+        name: the missing name.
+        known: existing names of the namespace.
     """
     module = f"gpuplace.{space}" if space else "gpuplace"
     told = f"module {module!r} has no attribute {name!r}"
     if not name.startswith("_"):
         told += f": {sentence(f'{space}.{name}' if space else name, known)}"
-    return AttributeError(told, name=name)  # without the module, or Python adds a guess of its own
+    return AttributeError(told, name=name)  # without the module: Python would add its own suggestion
 
 
 def give_advice() -> None:
-    """Makes the errors of gpuplace, and of its namespaces that are loaded, say what to do."""
+    """Add hints to the errors of gpuplace and of its loaded namespaces."""
     package = sys.modules["gpuplace"]
     advise("", package)
     for space in SPACES:
@@ -196,10 +195,10 @@ def give_advice() -> None:
 
 
 def advise_in(name: str) -> None:
-    """Makes the errors of a namespace of gpuplace, which is loaded, and of those loaded in it say what to do.
+    """Add hints to the errors of a loaded namespace of gpuplace and of those in it.
 
     Args:
-        name: of something in gpuplace; nothing happens where it is no namespace.
+        name: name in gpuplace; no effect if it is not a namespace.
     """
     for space in SPACES:
         if space == name or space.startswith(f"{name}."):
@@ -210,11 +209,11 @@ def advise_in(name: str) -> None:
 
 
 def advise(space: str, module: ModuleType) -> None:
-    """Makes the errors of a namespace say what to do.
+    """Add hints to the errors of a namespace.
 
     Args:
-        space: its name without ``tf.``.
-        module: the module.
+        space: name without ``tf.``.
+        module: module of the namespace.
     """
     names = vars(module)
     names["__getattr__"] = _getter(space, module, names.get("__getattr__"))
@@ -225,7 +224,7 @@ def _getter(space: str, module: ModuleType, lazy: Callable[[str], Any] | None) -
         if lazy is not None:
             try:
                 return lazy(name)
-            except AttributeError:  # said better below
+            except AttributeError:  # the error below is better
                 pass
         with OwnFramesHidden(AttributeError):
             raise error(space, name, getattr(module, "__all__", ()))

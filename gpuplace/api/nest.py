@@ -14,32 +14,32 @@ __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pa
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The leaves of a structure; a leaf alone gives a list of one.
+    """Return the leaves of a structure in a list.
 
     >>> flatten({"b": [2, 3], "a": 1})
     [1, 2, 3]
 
     Args:
-        structure: the structure; dicts are taken in the order of their keys.
-        expand_composites: whether ``IndexedSlices``, sparse tensors and the like are opened too.
+        structure: structure to flatten; dicts are ordered by key.
+        expand_composites: whether to expand ``IndexedSlices``, sparse tensors and similar values too.
 
     Raises:
-        ValueError: it is nested too deep, or holds itself.
+        ValueError: the structure is nested too deeply, or contains itself.
     """
     return nest.flatten(structure, expand_composites)
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
-    """A structure of the same form with other leaves.
+    """Return a structure of the same form with new leaves.
 
     Args:
         structure: the structure.
-        flat_sequence: a list of leaves.
-        expand_composites: whether ``IndexedSlices``, sparse tensors and the like are opened too.
+        flat_sequence: list of leaves.
+        expand_composites: whether to expand ``IndexedSlices``, sparse tensors and similar values too.
 
     Raises:
-        TypeError: ``flat_sequence`` is no list.
-        ValueError: there are more or fewer leaves.
+        TypeError: ``flat_sequence`` is not a list.
+        ValueError: the number of leaves differs.
     """
     if not is_nested(flat_sequence):
         raise TypeError("flat_sequence must be a sequence")
@@ -53,16 +53,16 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Checks that two structures have the same form.
+    """Check that two structures have the same form.
 
     Args:
         nest1: a structure.
         nest2: another one.
-        check_types: whether their sequences have to be of the same types.
-        expand_composites: whether values that consist of tensors are opened too; a spec is like a value of it.
+        check_types: whether the types of their sequences must be equal.
+        expand_composites: whether to expand values that consist of tensors too; a spec matches a value of it.
 
     Raises:
-        ValueError: they are nested differently, or of different lengths.
-        TypeError: their sequences are of different types.
+        ValueError: their nesting or lengths differ.
+        TypeError: the types of their sequences differ.
     """
     nest.assert_same_structure(nest1, nest2, check_types, expand_composites)

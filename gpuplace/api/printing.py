@@ -1,4 +1,4 @@
-"""``tf.print`` and ``tf.strings.format``: texts with the values of tensors in them.
+"""``tf.print`` and ``tf.strings.format``: strings with the values of tensors.
 
 Source: tensorflow/python/ops/logging_ops.py and string_ops.py, release 1.15.
 """
@@ -27,24 +27,24 @@ _FILE = "file://"
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """A text with the values of tensors in it.
+    """Return a string with the values of tensors.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.strings.format("x = {}", tf.constant([1, 2])))
     b'x = [1 2]'
 
     Args:
-        template: the text, with a placeholder for each tensor.
+        template: the string, with a placeholder for each tensor.
         inputs: a tensor, or a list of them.
-        placeholder: what stands for a tensor in the text.
-        summarize: how many elements are shown at each end of an axis; all where negative.
+        placeholder: the placeholder in ``template``.
+        summarize: number of elements to show at each end of an axis; negative: all.
         name: name of the op.
 
     Returns:
         A string scalar.
 
     Raises:
-        ValueError: there are more placeholders than tensors, or fewer.
+        ValueError: the numbers of placeholders and tensors differ.
     """
     tensors = list(inputs) if isinstance(inputs, Sequence) else [inputs]
     places = template.count(placeholder)
@@ -66,22 +66,22 @@ def print_v2(
     end: str = os.linesep,
     name: str | None = None,
 ) -> Operation:
-    """An operation that prints values when it runs; name it in ``control_dependencies``, or fetch it.
+    """Return an operation that prints values when it runs; fetch it, or use it in ``control_dependencies``.
 
     Args:
-        *inputs: what is printed: tensors, other values, and lists, tuples and dicts of these.
+        *inputs: values to print: tensors, other values, and lists, tuples and dicts of these.
         output_stream: ``sys.stdout``, ``sys.stderr``, ``tf.logging.info``, ``warning`` or ``error``, or the name of a
             file to append to, ``"file://<path>"``; None: ``sys.stderr``.
-        summarize: how many elements are shown at each end of an axis; all where negative.
-        sep: what stands between values.
-        end: what stands after them.
+        summarize: number of elements to show at each end of an axis; negative: all.
+        sep: separator of the values.
+        end: text after the values.
         name: name of the operation.
 
     Returns:
         An operation without outputs.
 
     Raises:
-        ValueError: there is no such stream.
+        ValueError: the stream does not exist.
     """
     stream = _stream(output_stream)
     text = inputs[0] if len(inputs) == 1 else None
@@ -122,7 +122,7 @@ def _stream(output_stream: Any) -> str:
 
 
 def _placeholder(inputs: Sequence[Any]) -> str:
-    """A text that is in none of the values' texts."""
+    """Return a string that occurs in none of the values' texts."""
     texts = "".join(one if isinstance(one, str) else repr(one) for one in nest.flatten(list(inputs)))
     return next(
         text for text in itertools.chain(["{}"], (f"{{}}{n}" for n in itertools.count())) if text not in texts
@@ -130,7 +130,7 @@ def _placeholder(inputs: Sequence[Any]) -> str:
 
 
 class _Shown:
-    """Stands for a tensor in a structure that is printed."""
+    """Stands for a tensor in a printed structure."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -140,7 +140,7 @@ class _Shown:
 
 
 def _replaced(value: Any, placeholder: str, tensors: list[Any]) -> Any:
-    """A structure with a placeholder for each tensor, which is added to ``tensors``."""
+    """Return a structure with a placeholder for each tensor; append the tensors to ``tensors``."""
     if isinstance(value, Mapping):
         kept = {key: _replaced(value[key], placeholder, tensors) for key in sorted(value)}
         return kept if type(value) is dict else type(value)(kept)  # type: ignore[call-arg]
@@ -150,7 +150,8 @@ def _replaced(value: Any, placeholder: str, tensors: list[Any]) -> Any:
         return type(value)(_replaced(one, placeholder, tensors) for one in value)
     if isinstance(value, SparseTensor):
         tensors += [value.indices, value.values, value.dense_shape]
-        return f"SparseTensor(indices={placeholder}, values={placeholder}, shape={placeholder})"  # shown as text is
+        # a string is shown unchanged
+        return f"SparseTensor(indices={placeholder}, values={placeholder}, shape={placeholder})"
     if isinstance(value, Tensor | Variable):
         tensors.append(value)
         return _Shown(placeholder)

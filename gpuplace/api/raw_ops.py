@@ -1,4 +1,4 @@
-"""``tf.raw_ops``: every op of the catalogue as a function of its inputs and attributes, by keyword.
+"""``tf.raw_ops``: each op of the catalogue as a function with keyword arguments.
 
 >>> import gpuplace as tf
 >>> float(tf.Session().run(tf.raw_ops.Add(x=1.0, y=2.0)))

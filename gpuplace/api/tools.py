@@ -1,6 +1,6 @@
-"""The tools beside TensorFlow's names: ``explore``, ``parse_log``, ``timeline``, IPython's extension.
+"""gpuplace's own tools: ``explore``, ``parse_log``, ``timeline``, the IPython extension.
 
-Each loads what it needs when it is called: ``import gpuplace`` loads no notebook library.
+Each function imports its implementation when it is called: ``import gpuplace`` loads no notebook library.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ __all__ = [
 
 
 def capture_log(*, quiet: bool = False) -> LogCapture:
-    """Returns a ``with`` block that keeps what is written to standard output and error.
+    """Return a ``with`` block that captures standard output and error.
 
-    It keeps what Python, C++ and child processes write to file descriptors 1 and 2, and prints it as well. A
+    It captures what Python, C++ and child processes write to file descriptors 1 and 2, and prints it as well. A
     TensorFlow 2 that is imported logs placement within the block.
 
     Args:
-        quiet: whether lines about placement are kept but not printed.
+        quiet: whether placement lines are captured but not printed.
 
     Returns:
-        A `gpuplace.views.logs.capture.LogCapture`. After the block ``.placement`` is what `parse_log` reads in it, and
+        A `gpuplace.views.logs.capture.LogCapture`. After the block, ``.placement`` is the result of `parse_log`, and
         ``.stdout`` and ``.stderr`` are the texts. A notebook shows it as tables and a picture.
 
     Raises:
-        UnimplementedError: the block begins on a system that is not a POSIX one.
+        UnimplementedError: the system is not POSIX.
     """
     from gpuplace.views.logs.capture import LogCapture
 
@@ -61,10 +61,10 @@ def capture_log(*, quiet: bool = False) -> LogCapture:
 
 
 def parse_log(log: Any) -> LoggedPlacement:
-    """Returns the placement in what TensorFlow printed with ``log_device_placement``; see `gpuplace.views.logs.parser`.
+    """Return the placement in the output of ``log_device_placement``; see `gpuplace.views.logs.parser`.
 
     Args:
-        log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
+        log: text, bytes, path, open file, or the output of a cell that ``%%capture`` kept.
     """
     from gpuplace.views.logs.parser import parse_log as parse
 
@@ -85,35 +85,35 @@ def explore(
     clear_devices: bool = False,
     whole_graph: bool = False,
 ) -> Explorer:
-    """The interactive explorer of a graph, session, placement, GraphDef, file or log.
+    """Return the interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore, a file of a graph or of a log and what `capture_log` gave among others; None: the default
-            graph.
-        machine: a ``Machine`` or its text; None: the current one.
-        config: a ``ConfigProto`` with the settings to begin with.
-        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, else the release that wrote the
-            file, see ``gpuplace.release``.
-        soft_placement: whether soft placement is on to begin with; None: what ``config`` says, over which this goes.
-        visible_devices: the GPUs of the machine that TensorFlow sees to begin with, as for ``place``: numbers such as
-            ``[2, 0]``, or CUDA_VISIBLE_DEVICES, such as ``"2,0"``; None: as the machine has them.
-        tags: which graph of a SavedModel to begin with, by all its tags; None: that of ``serve``.
-        signature: which signature of a SavedModel or MetaGraphDef to begin with: the nodes that it needs, with the
-            functions that they call inlined; ``""``: the whole graph; None: ``serving_default``, else the first by name
-            (the explorer says which), and the whole graph of what has none.
-        function: name of a function of the graph's library to begin with: its body alone.
-        clear_devices: whether the nodes lose the devices that they ask for.
-        whole_graph: whether the whole graph of a SavedModel is shown to begin with, as with ``signature=""``.
+        x: object to explore, which may also be a graph file, a log file, or the result of `capture_log`; None: the
+            default graph.
+        machine: a ``Machine`` or its text form; None: the current machine.
+        config: a ``ConfigProto`` with the initial settings.
+        release: TensorFlow release to reproduce, such as ``"1.15"``; None: the process's, or the release that wrote the
+            file; see ``gpuplace.release``.
+        soft_placement: whether soft placement is on initially; overrides ``config``. None: as in ``config``.
+        visible_devices: the GPUs that TensorFlow sees initially, as for ``place``: numbers such as ``[2, 0]``, or
+            CUDA_VISIBLE_DEVICES, such as ``"2,0"``; None: those of the machine.
+        tags: all tags of the SavedModel graph to show initially; None: the graph tagged ``serve``.
+        signature: signature of a SavedModel or MetaGraphDef to show initially: the nodes that it needs, with called
+            functions inlined; ``""``: the whole graph; None: ``serving_default``, or the first by name (which the
+            explorer names), or the whole graph without signatures.
+        function: name of a library function to show initially: its body only.
+        clear_devices: whether to remove the device requests of the nodes.
+        whole_graph: whether to show the whole graph of a SavedModel initially, like ``signature=""``.
 
     Returns:
-        A widget that a notebook shows.
+        A notebook widget.
 
     Raises:
-        OpError: the file cannot be read, the machine's text is not understood, there are no such tags, signature or
-            function, or a log is given switches: it is not placed again.
-        TypeError: ``x``, ``machine``, ``soft_placement`` or ``visible_devices`` is nothing of the kind; of an object of
-            TensorFlow's the sentence says how to get a graph.
-        ValueError: ``tags`` or ``signature`` of a graph that has none, or ``visible_devices`` that the machine does not
+        OpError: the file cannot be read, the machine's text is not understood, the tags, signature or function do not
+            exist, or switches are passed for a log, which is not placed again.
+        TypeError: ``x``, ``machine``, ``soft_placement`` or ``visible_devices`` has the wrong type; for a TensorFlow
+            object, the message says how to get a graph.
+        ValueError: ``tags`` or ``signature`` for a graph without them, or ``visible_devices`` that the machine does not
             have.
     """
     given = locals()
@@ -135,23 +135,23 @@ def explore(
 
 
 def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = None) -> StepTimeline:
-    """The timeline of a measured step: lanes of devices, copies, critical path, and what to move.
+    """Return the timeline of a measured step: device lanes, copies, critical path, and recommended moves.
 
     Args:
-        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a session here, or a file that holds one; a profile
-            of TensorFlow 2 (``*.xplane.pb``, ``*.trace.json.gz``, or the log folder).
-        of: the `Session`, `Placement` or `Graph` that ran, which hints on what to move need; a graph is placed on the
-            current machine.
+        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a gpuplace session, or a file that contains one; a
+            profile of TensorFlow 2 (``*.xplane.pb``, ``*.trace.json.gz``, or the log folder).
+        of: the `Session`, `Placement` or `Graph` that ran, needed to recommend moves; a graph is placed on the current
+            machine.
 
     Returns:
-        A `gpuplace.views.timelines.step_timeline.StepTimeline`: a notebook shows it as a view to zoom; ``print`` as
-        text; ``.frame(table)`` gives ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` and ``"hints"``,
-        ``.svg(theme="light")`` a still picture.
+        A `gpuplace.views.timelines.step_timeline.StepTimeline`: a notebook shows it as a view to zoom, and ``print`` as
+        text; ``.frame(table)`` returns ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` and
+        ``"hints"``, ``.svg(theme="light")`` a still picture.
 
     Raises:
         TypeError: `step` is neither.
-        ValueError: nothing was measured.
-        OpError: the file cannot be read, or holds no measured step.
+        ValueError: the step contains no measurements.
+        OpError: the file cannot be read, or contains no measured step.
     """
     from gpuplace.views.timelines.reader import step_timeline
 
@@ -165,7 +165,7 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext gpuplace``: adds the magics ``%%placement``, ``%placement`` and ``%%watch_placement``.
+    """Implement ``%load_ext gpuplace``: add the magics ``%%placement``, ``%placement`` and ``%%watch_placement``.
 
     Args:
         shell: IPython's shell.
@@ -176,7 +176,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext gpuplace``: takes the magics away.
+    """Implement ``%unload_ext gpuplace``: remove the magics.
 
     Args:
         shell: IPython's shell.

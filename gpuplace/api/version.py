@@ -1,4 +1,4 @@
-"""``tf.version``: the TensorFlow that gpuplace behaves as, which `set_release` or the environment chooses.
+"""``tf.version``: the TensorFlow release that gpuplace reproduces, set by `set_release` or the environment.
 
 >>> import gpuplace as tf
 >>> tf.version.VERSION, tf.VERSION, tf.version.GRAPH_DEF_VERSION
@@ -21,19 +21,19 @@ __all__ = [
 ]
 
 GRAPH_DEF_VERSION_MIN_CONSUMER = 0
-"""The least `GRAPH_DEF_VERSION` of a TensorFlow that reads graphs of this one."""
+"""The smallest `GRAPH_DEF_VERSION` of a TensorFlow that can read this release's graphs."""
 GRAPH_DEF_VERSION_MIN_PRODUCER = 0
-"""The least `GRAPH_DEF_VERSION` of a TensorFlow whose graphs can be read."""
+"""The smallest `GRAPH_DEF_VERSION` of a TensorFlow whose graphs this release can read."""
 VERSION: str
-"""The release in full, such as ``"1.15.5"``."""
+"""The full version number, such as ``"1.15.5"``."""
 GIT_VERSION: str
-"""Its tag."""
+"""The git tag of the version."""
 GRAPH_DEF_VERSION: int
-"""The version of the graphs that are made and written."""
+"""The version number of graphs that this release writes."""
 
 
 def __getattr__(name: str) -> str | int:
-    """What depends on the release; AttributeError for other names."""
+    """Return a name that depends on the release; AttributeError for other names."""
     if name == "VERSION":
         return NUMBERS[get_release()]
     if name == "GIT_VERSION":

@@ -126,7 +126,7 @@ class DeviceAttributes:
 
 
 def device_type_priority(device_type: str, type_priority: Mapping[str, int] | None = None) -> int:
-    """Return the priority of a device type: from ``type_priority``, else TensorFlow's own, else -1."""
+    """Return the priority of a device type: from ``type_priority``, or TensorFlow's own, or -1."""
     if type_priority is not None and device_type in type_priority:
         return type_priority[device_type]
     return DEVICE_TYPE_PRIORITY.get(device_type, UNKNOWN_TYPE_PRIORITY)

@@ -98,7 +98,7 @@ class GPUModel:
 
     @property
     def peer_bandwidth(self) -> float:
-        """Bandwidth per direction between two such GPUs, in bytes/s: NVLink if available, else PCIe."""
+        """Bandwidth per direction between two such GPUs, in bytes/s: NVLink if available, otherwise PCIe."""
         return self.nvlink_bandwidth or self.pcie_bandwidth
 
 

@@ -1,4 +1,4 @@
-"""GPUs that TensorFlow sees and does not use: too old, or too slow beside the others.
+"""GPUs that TensorFlow sees but does not use: too old, or too slow compared with the others.
 
 A GPU needs the compute capability that the release was built for, and as many multiprocessors as the best visible one,
 but no more than 8. TF_MIN_GPU_MULTIPROCESSOR_COUNT replaces that number. Ignored GPUs get no device, and those that
@@ -105,7 +105,7 @@ def ignored_gpus(
             reason = f"compute capability {has}, and TensorFlow {release} requires {needed}"
             kind = "visible gpu device"
             why = f"with Cuda compute capability {has}. The minimum required Cuda capability is {needed}."
-        elif 0 < model.sm_count < fewest:  # 0: the driver does not say
+        elif 0 < model.sm_count < fewest:  # 0: the driver reports no value
             is_old = release in ("1.0", "1.4")
             reason = f"{model.sm_count} multiprocessors, and {fewest} are required ({MIN_MULTIPROCESSORS})"
             kind = "gpu device" if is_old else "visible gpu device"

@@ -25,9 +25,9 @@ NVSwitch. More than two single GPUs of a socket share its 40 lanes through switc
 True
 
 Sources: PCI Express Base Specification (line rates); NVIDIA, bandwidthTest and p2pBandwidthLatencyTest of the CUDA
-samples on each generation (what of a line rate copies reach, latencies); Tesla K80 board specification BD-07317-001
-(the switch); NVIDIA DGX-1 with Tesla V100 System Architecture, WP-08437-002 (cube mesh, switches); NVIDIA DGX A100
-System Architecture, WP-10083-001 (NVSwitch); Intel, An Introduction to the QuickPath Interconnect, 2009.
+samples on each generation (fraction of the line rate that copies reach, latencies); Tesla K80 board specification
+BD-07317-001 (the switch); NVIDIA DGX-1 with Tesla V100 System Architecture, WP-08437-002 (cube mesh, switches); NVIDIA
+DGX A100 System Architecture, WP-10083-001 (NVSwitch); Intel, An Introduction to the QuickPath Interconnect, 2009.
 """
 
 from __future__ import annotations

@@ -464,7 +464,7 @@ class Origin:
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:
-    """Return the machine that GPUPLACE_MACHINE describes, else the real one; GPUs are never simulated implicitly.
+    """Return the machine of GPUPLACE_MACHINE, or the real one; GPUs are never simulated implicitly.
 
     Args:
         environ: environment that contains the variable; None: this process's.
@@ -543,7 +543,7 @@ def _parse_cluster(text: str) -> Machine:
 
 
 def _further_device(name: str) -> DeviceAttributes:
-    """A device of another type; those of XLA are described in the device mapping (xla_device.cc, release 1.15)."""
+    """Return a device of another type; for XLA's devices see the device mapping (xla_device.cc, release 1.15)."""
     device = DeviceAttributes(name)
     if not device.device_type.startswith("XLA_"):
         return device

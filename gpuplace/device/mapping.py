@@ -78,7 +78,7 @@ class MappingRow:
 def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str | None = None) -> int:
     """Return the memory limit of the only device of a GPU, in bytes.
 
-    Without a fraction it is the free memory minus a system reserve: 225 MiB if less than 2 GiB are free, else the
+    Without a fraction it is the free memory minus a system reserve: 225 MiB if less than 2 GiB are free, otherwise the
     larger of 300 MiB and 5 %, and in 2.21 500 to 1800 MiB by compute capability. With a fraction it is that part of the
     *total* memory.
 

@@ -1,7 +1,7 @@
 """The network between machines, and the paths of copies in a cluster.
 
 Each task of a cluster has its own machine, with the links of `gpuplace.device.links`, and a network interface, which
-everything that it sends shares, and everything that it receives::
+all its sent data share, and all its received data::
 
     /job:ps/task:0                     /job:worker/task:0
     host memory ── out ──┐         ┌── in ── host memory ── PCIe ── GPU 0

@@ -1,4 +1,4 @@
-"""A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
+"""A step in the form that detectors need: arrays over its nodes and over the tensors between them.
 
 Towers, gradients and averages of gradients are those of the model's structure (`gpuplace.model.structure`). A node that
 depends on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at
@@ -38,28 +38,28 @@ Bools = NDArray[np.bool_]
 Reals = NDArray[np.float64]
 
 WORTH_TRYING = 0.01
-"""The part of the step that a cause takes, at least, for a change to be tried."""
+"""Smallest fraction of the step that a cause must take for a change to be tried."""
 _SOURCE = re.compile(
     r".*(Dequeue|IteratorGetNext|ReaderRead|Unstage|DecodeJpeg|DecodePng|ParseExample).*|_Arg"
 )
-"""Op types that bring input into a step, beside placeholders."""
+"""Op types that bring input into a step, besides placeholders."""
 _PRODUCTS = ("product", "convolution")
-"""Models of the work of kernels that take weights."""
+"""Work models of kernels with weights."""
 
 
 class CopyRow(NamedTuple):
     """A tensor that a step copies."""
 
     node: int
-    """The node that makes it."""
+    """The producing node."""
     sender: int
-    """Device that it comes from."""
+    """Source device."""
     receiver: int
-    """Device that it goes to."""
+    """Target device."""
     seconds: float
-    """Seconds of all its copies."""
+    """Total time of its copies in seconds."""
     nbytes: float
-    """Bytes of all its copies."""
+    """Total size of its copies in bytes."""
 
 
 class Copied(NamedTuple):
@@ -77,7 +77,7 @@ class StepFacts:
     """Arrays of one step; `[nodes]` are the nodes of the step, by their positions in ``step.part.graph``.
 
     Args:
-        step: an estimate of the step.
+        step: estimate of the step.
     """
 
     def __init__(self, step: StepEstimate) -> None:
@@ -91,16 +91,16 @@ class StepFacts:
 
     @cached_property
     def is_cluster(self) -> bool:
-        """Whether the devices are of several tasks."""
+        """Whether the devices belong to several tasks."""
         return len(set(self.step.machinery.hosts)) > 1
 
     # Nodes
 
     def of_types(self, test: Callable[[str], bool]) -> Bools:
-        """[nodes] whose op type passes a test.
+        """[nodes] whether the op type passes a test.
 
         Args:
-            test: tells whether an op type is meant.
+            test: predicate on an op type.
         """
         return self.graph.of_types(test)
 
@@ -145,7 +145,7 @@ class StepFacts:
 
     @cached_property
     def follows(self) -> Bools:
-        """[nodes] whether a node follows the device of a neighbour."""
+        """[nodes] whether the device was chosen to match that of a neighbour."""
         return self.has_rule(*FOLLOWING)
 
     @cached_property
@@ -196,7 +196,7 @@ class StepFacts:
 
     @cached_property
     def inputs(self) -> list[list[int]]:
-        """[nodes] producing nodes of each node's data inputs."""
+        """Return [nodes] producing nodes of each node's data inputs."""
         inputs: list[list[int]] = [[] for _ in range(len(self.graph))]
         for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
             inputs[target].append(source)
@@ -204,7 +204,7 @@ class StepFacts:
 
     @cached_property
     def consumers(self) -> list[list[int]]:
-        """[nodes] nodes that take each node's outputs."""
+        """Return [nodes] consumers of each node's outputs."""
         consumers: list[list[int]] = [[] for _ in range(len(self.graph))]
         for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
             consumers[source].append(target)
@@ -212,7 +212,7 @@ class StepFacts:
 
     @cached_property
     def order(self) -> list[int]:
-        """Nodes after what they take, loops aside."""
+        """The nodes in topological order, ignoring the back edges of loops."""
         order: list[int] = self.graph.order.tolist()
         return order
 
@@ -233,7 +233,7 @@ class StepFacts:
                     waiting.append(after)
         return np.array(seen, dtype=bool)
 
-    # What belongs to what
+    # Membership
 
     @cached_property
     def takes_weights(self) -> Bools:
@@ -258,7 +258,7 @@ class StepFacts:
 
     @cached_property
     def structure(self) -> Structure:
-        """The model that the whole graph holds."""
+        """The structure of the whole graph's model."""
         return structure_of(GraphModel(self.placement.graph))
 
     @cached_property
@@ -278,7 +278,7 @@ class StepFacts:
     def forward(self) -> Ints:
         """[nodes] the op whose gradient each node computes, by its position in the step; -1 for others.
 
-        A step that needs a gradient alone does not run the op.
+        A step that only needs a gradient does not run the op.
         """
         position = np.full(len(self.placement.graph) + 1, -1, dtype=np.int64)
         position[self.step.part.nodes] = np.arange(len(self.graph))
@@ -297,6 +297,12 @@ class StepFacts:
         is_apart = (self.device_of_op >= 0) & (self.device != self.device_of_op)
         apart: Bools = is_apart & ~self.keeps_variable & self.runs
         return apart
+
+    @cached_property
+    def device_of_layer(self) -> Ints:
+        """[nodes] device of each node; for a gradient that runs apart from its op, the device of the op."""
+        device: Ints = np.where(self.gradients_apart, self.device_of_op, self.device)
+        return device
 
     def _join_sums(self, op_of: Ints) -> None:
         """Assign each `AddN` that sums the gradients of one op's consumers to that op, as TensorFlow colocates them."""
@@ -325,24 +331,30 @@ class StepFacts:
 
     @cached_property
     def tower_of(self) -> Ints:
-        """[nodes] the tower of the model that each node lies in, by its position among the parts; -1 for others."""
+        """[nodes] the tower that contains each node, by its position among the parts; -1 for others."""
         tower_of: Ints = self.structure.tower_of[self.step.part.nodes]
         return tower_of
 
     @cached_property
+    def seconds_of_towers(self) -> Reals:
+        """[towers, devices] GPU kernel time in seconds of each tower; gradients count on the device of their op."""
+        towers = np.unique(self.tower_of[self.tower_of >= 0])
+        inside = self.tower_of >= 0
+        number = np.searchsorted(towers, self.tower_of[inside])
+        cell = number * len(self.labels) + self.device_of_layer[inside]
+        seconds = np.bincount(cell, self.kernel_seconds[inside], len(towers) * len(self.labels))
+        return seconds.astype(np.float64).reshape(len(towers), len(self.labels))
+
+    @cached_property
     def tower_gpus(self) -> list[int]:
-        """The GPUs of the towers, by position; fewer than two: there are no towers, or all are on one GPU."""
-        gpus = set()
-        for tower in np.unique(self.tower_of[self.tower_of >= 0]).tolist():
-            inside = self.tower_of == tower
-            seconds = np.bincount(self.device[inside], self.kernel_seconds[inside], len(self.labels))
-            if seconds.max() > 0:
-                gpus.add(int(seconds.argmax()))
+        """The busiest GPU of each tower, by position; empty if there are no towers, or if all are on one GPU."""
+        seconds = self.seconds_of_towers
+        gpus = {int(row.argmax()) for row in seconds if row.max() > 0}
         return sorted(gpus) if len(gpus) > 1 else []
 
     @cached_property
     def combines(self) -> Bools:
-        """[nodes] that average or clip the gradients of towers."""
+        """[nodes] whether a node averages or clips the gradients of towers."""
         if not self.tower_gpus:
             return np.zeros(len(self.graph), dtype=bool)
         averages = self.structure.role[self.step.part.nodes] == AVERAGING
@@ -353,7 +365,7 @@ class StepFacts:
 
     @cached_property
     def path(self) -> dict[str, float]:
-        """Cause of waiting -> its seconds on the critical path."""
+        """Cause of waiting -> seconds on the critical path."""
         return waits(self.step)
 
     @cached_property
@@ -370,8 +382,8 @@ class StepFacts:
         """Return the totals of the copies from some nodes to some nodes.
 
         Args:
-            sources: [nodes] the producing nodes; None: any.
-            targets: [nodes] the nodes that take the copies; None: any.
+            sources: [nodes] producing nodes; None: any.
+            targets: [nodes] consumers of the copies; None: any.
         """
         taken = None
         if targets is not None:
@@ -413,7 +425,7 @@ class StepFacts:
         neither variables nor input, move if only nodes of one device use them.
 
         Args:
-            homes: node to device, by their positions.
+            homes: node -> device, by position.
         """
         device_of = dict(homes)
         graph = self.graph
@@ -434,10 +446,10 @@ class StepFacts:
                 device_of[node] = takers.pop()
         return device_of
 
-    # Words
+    # Texts
 
     def whole(self, nodes: Iterable[int]) -> list[int]:
-        """Positions in the whole graph.
+        """Return the positions in the whole graph.
 
         Args:
             nodes: positions in the step.
@@ -445,19 +457,19 @@ class StepFacts:
         return self.step.part.nodes[np.fromiter(nodes, np.int64)].tolist()
 
     def where(self, nodes: Any) -> str:
-        """The scopes of some nodes, gradients with their ops, by the seconds that they take.
+        """Return the scopes of nodes, gradients with their ops, ordered by time.
 
         Args:
             nodes: [nodes] bool, or positions.
         """
         chosen = _positions(nodes)
         ops = np.where(self.op_of[chosen] >= 0, self.op_of[chosen], self.step.part.nodes[chosen])
-        weights = self.seconds[chosen] + 1e-9  # so that nodes that take no time count, too
+        weights = self.seconds[chosen] + 1e-9  # nodes that take no time count, too
         names = self.placement.graph.names
         return scopes([names[op] for op in ops.tolist()], weights.tolist())
 
     def names_of(self, nodes: Any) -> tuple[str, ...]:
-        """Names of some nodes.
+        """Return the names of nodes.
 
         Args:
             nodes: [nodes] bool, or positions.
@@ -466,7 +478,7 @@ class StepFacts:
 
 
 def _positions(nodes: Any) -> Ints:
-    """Positions of nodes that are chosen by truth values or by positions."""
+    """Return the positions of nodes, from booleans or positions."""
     array = np.asarray(nodes)
     chosen: Ints = np.flatnonzero(array) if array.dtype == bool else array.astype(np.int64)
     return chosen

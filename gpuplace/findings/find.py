@@ -1,4 +1,4 @@
-"""What stands out in a step: detectors look for causes, and the clock predicts what the removal of each would save.
+"""Find causes of lost time in a step, and predict what removing each would save.
 
 >>> from gpuplace.cost.estimate import estimate
 >>> from gpuplace.graph.apply_op import apply_op
@@ -40,25 +40,25 @@ from gpuplace.why.harmless import harmless_counts
 from gpuplace.why.placement import Placement
 
 MOST = 5
-"""Findings that are reported."""
+"""Maximum number of findings."""
 MOST_NODES = 200_000
-"""Nodes of a step above which nothing is looked for."""
+"""Number of nodes above which no findings are computed."""
 ASSUMED_BATCH = 32
-"""Examples in a step of a graph that leaves the batch open, where nobody states it."""
+"""Assumed batch size of a graph that leaves the batch open."""
 LEAST_PART = 0.01
-"""The part of a step that a change saves, at least."""
+"""Smallest fraction of the step that a change must save."""
 LEAST_SECONDS = 50e-6
-"""Least gain of a finding in seconds: a few kernels more or less are not a finding."""
+"""Smallest gain of a finding in seconds: a few more or fewer kernels are not a finding."""
 UNKNOWN_PART = 0.1
 """Assumed gain, as a fraction of the step, for ranking a finding whose gain cannot be predicted."""
 
 
 @without_garbage_collection()
 def findings(step: StepEstimate) -> Findings:
-    """Return what stands out in a step.
+    """Return the findings of a step.
 
     Args:
-        step: an estimate of the step.
+        step: estimate of the step.
     """
     count = len(step.part.graph)
     if count > MOST_NODES:
@@ -93,17 +93,17 @@ def placement_findings(
     config: ConfigProto | None = None,
     batch: int | None = None,
 ) -> Findings:
-    """Return what stands out in a step of a placed graph, by an estimate of it.
+    """Return the findings of a step of a placed graph, from an estimate of it.
 
     Args:
-        placement: the graph, placed.
+        placement: placement of the graph.
         fetches: as for `gpuplace.estimate`.
-        feeds: tensor to the shape that is fed.
+        feeds: tensor -> shape of the fed value.
         config: the ``ConfigProto``.
-        batch: examples in a step; `ASSUMED_BATCH` if None, where the graph leaves it open.
+        batch: examples in a step; None: `ASSUMED_BATCH` if the graph leaves the batch open.
 
     Raises:
-        OpError: a fetch, feed or batch that the caller states does not fit the graph.
+        OpError: a fetch, feed or batch of the caller does not match the graph.
     """
     if placement.errors:
         return no_findings("The graph cannot be placed.")
@@ -135,7 +135,7 @@ def _of_step(
 
 
 def _notes(step: StepEstimate) -> tuple[str, ...]:
-    """Limits of the findings. With an assumed batch of 1, kernels are small whatever the program does."""
+    """Return the limits of the findings. With an assumed batch of 1, all kernels are small."""
     fed = {feed_name(key).partition(":")[0] for key in step.request.feeds}
     sizes = [sizes for name, sizes in open_placeholders(step.part).items() if name not in fed]
     if any(shape and shape[0] in (None, -1) for shape in sizes):
@@ -146,12 +146,12 @@ def _notes(step: StepEstimate) -> tuple[str, ...]:
 
 
 def _moved(findings: list[Finding]) -> set[str]:
-    """Names of the nodes that findings move."""
+    """Return the names of the nodes that findings move."""
     return {name for finding in findings for name, _ in finding.moved}
 
 
 def _counts(finding: Finding, step: StepEstimate) -> bool:
-    """Whether a finding saves more than the noise between two placements."""
+    """Return whether a finding saves more than the noise between two placements."""
     return finding.gain is None or finding.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
 
 

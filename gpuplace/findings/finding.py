@@ -1,4 +1,4 @@
-"""What stands out in a step, as records: each finding with its cause, its fix and what the fix is predicted to save."""
+"""Findings as records: the cause, the fix, and what the fix is predicted to save."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ class FindingRow(NamedTuple):
     headline: str
     """The finding in one line."""
     gain: float
-    """Seconds that the fix is predicted to save; NaN where that is not predicted."""
+    """Predicted seconds that the fix saves; NaN without a prediction."""
     share: float
-    """The same as a part of the step."""
+    """The same as a fraction of the step."""
     short: int
-    """Bytes of memory that are missing; 0 where the step fits."""
+    """Bytes of missing memory; 0 if the step fits."""
     nodes: int
-    """Number of nodes concerned."""
+    """Number of affected nodes."""
     devices: str
-    """Short names of the devices concerned."""
+    """Short names of the affected devices."""
     cause: str
     """The cause."""
     fix: str
-    """What to change in the program."""
+    """Recommended change of the program."""
     code: str
-    """The change as Python."""
+    """The change as Python code."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause that costs time, or keeps the step from running, with the change that removes it."""
+    """A cause that costs time, or keeps the step from running, with the change that removes it."""
 
     kind: str
     """One of `KINDS`."""
@@ -70,25 +70,25 @@ class Finding:
     cause: str
     """The cause in one or two sentences, with names and numbers."""
     fix: str
-    """What to change in the program, in TensorFlow's terms."""
+    """Recommended change of the program, in TensorFlow's terms."""
     code: str
-    """The change as Python."""
+    """The change as Python code."""
     nodes: tuple[str, ...]
-    """The nodes that the finding is about, in the order of the graph."""
+    """The affected nodes, in graph order."""
     devices: tuple[str, ...]
-    """Short names of the devices concerned."""
+    """Short names of the affected devices."""
     gain: float | None
-    """Seconds of the step that the change is predicted to save; None where the change cannot be predicted."""
+    """Predicted seconds that the change saves; None without a prediction."""
     short: int = 0
-    """Bytes of memory that are missing; 0 where the step fits."""
+    """Bytes of missing memory; 0 if the step fits."""
     moved: tuple[tuple[str, str], ...] = ()
-    """Nodes that the change puts on another device, with that device's short name."""
+    """Nodes that the change moves, with the short name of the new device."""
 
     def row(self, step_time: float) -> FindingRow:
-        """The finding as a row of a table.
+        """Return the finding as a row of a table.
 
         Args:
-            step_time: seconds of the step.
+            step_time: time of the step in seconds.
         """
         gain = math.nan if self.gain is None else self.gain
         return FindingRow(
@@ -110,26 +110,26 @@ class Finding:
 
 
 def no_findings(reason: str) -> Findings:
-    """Findings of a step that nothing was looked for in.
+    """Return empty findings for a step that was not searched.
 
     Args:
-        reason: why, in a sentence.
+        reason: the reason, a sentence.
     """
     return Findings((), 0.0, skipped=reason)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What stands out in a step: at most five findings, the largest predicted gain first."""
+    """The findings of a step: at most five, the largest predicted gain first."""
 
     rows: tuple[Finding, ...]
-    """The findings. A step that does not fit comes first, as it cannot run."""
+    """The findings. A step that does not fit comes first, since it cannot run."""
     step_time: float
-    """Seconds of the step as it is."""
+    """Predicted time of the step in seconds, without changes."""
     harmless: tuple[tuple[str, int], ...] = ()
-    """What the nodes are that never run on a GPU, such as ``savers``, and their number (`gpuplace.why.harmless`)."""
+    """Kinds of nodes that never run on a GPU, such as ``savers``, and their numbers (`gpuplace.why.harmless`)."""
     skipped: str = ""
-    """Why nothing was looked for; ``""`` where it was."""
+    """Why the step was not searched; ``""`` if it was."""
     notes: tuple[str, ...] = ()
     """Assumptions of the predictions, a sentence each."""
 
@@ -155,11 +155,11 @@ class Findings:
         return found
 
     def table(self) -> list[FindingRow]:
-        """A row a finding."""
+        """Return a row for each finding."""
         return [one.row(self.step_time) for one in self.rows]
 
     def frame(self) -> DataFrame:
-        """A row a finding as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.estimate_frames` for the columns."""
+        """Return the findings as a pandas ``DataFrame``; for columns see `gpuplace.jupyter.frames.estimate_frames`."""
         findings_frame = above("gpuplace.jupyter.frames.estimate_frames", "findings_frame")
 
         return findings_frame(self)

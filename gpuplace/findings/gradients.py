@@ -1,7 +1,7 @@
 """Detect gradients that run on another device than their layer.
 
-``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's. A layer
-that asked for GPU:1 then has its gradients on GPU:0, and all activations that they need are copied there.
+``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's. If a
+layer requests GPU:1 but its gradients are on GPU:0, all activations that they need are copied there.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     here = [facts.labels[number] for number in np.unique(device[nodes]).tolist()]
     there = [facts.labels[number] for number in np.unique(home[nodes]).tolist()]
     cause = (
-        f"{counted(len(nodes), 'gradient node')} {verb(len(nodes), 'run')} on {listed(here)}, but the layers that they "
-        f"belong to ({facts.where(nodes)}) are on {listed(there)}."
+        f"{counted(len(nodes), 'gradient node')} ({facts.where(nodes)}) run on {listed(here)}, each on another device "
+        "than its layer."
+        if here == there
+        else f"{counted(len(nodes), 'gradient node')} {verb(len(nodes), 'run')} on {listed(here)}, but the layers that "
+        f"they belong to ({facts.where(nodes)}) are on {listed(there)}."
     )
     if copied.tensors:
         cause += (
@@ -53,7 +56,7 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     return [
         Finding(
             GRADIENTS,
-            f"Gradients of layers on {listed(there)} run on {listed(here)}",
+            _headline(here, there),
             cause,
             "Pass colocate_gradients_with_ops=True, so that each gradient runs on the device of its op"
             + (
@@ -70,11 +73,18 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     ]
 
 
+def _headline(here: list[str], there: list[str]) -> str:
+    """Return the headline for gradients on the devices `here` of layers on the devices `there`."""
+    if here == there:
+        return f"Gradients on {listed(here)} run on another device than their layer"
+    return f"Gradients of layers on {listed(there)} run on {listed(here)}"
+
+
 def _left_behind(facts: StepFacts) -> dict[int, int]:
     """Return nodes without a device request that use results of one other GPU only, such as a loss outside all blocks.
 
     Returns:
-        Node to that GPU, gradients included, by their positions.
+        Node -> that GPU, including gradients, by position.
     """
     gpu_of: dict[int, int] = {}
     device, takes_weights = facts.device.tolist(), facts.takes_weights.tolist()
@@ -83,7 +93,7 @@ def _left_behind(facts: StepFacts) -> dict[int, int]:
     for node in facts.order:
         if stays[node] or requested[node] or not takes_weights[node]:
             continue
-        if forward[node] >= 0:  # a gradient is with its op
+        if forward[node] >= 0:  # a gradient stays with its op
             if forward[node] in gpu_of:
                 gpu_of[node] = gpu_of[forward[node]]
             continue

@@ -1,11 +1,11 @@
-"""Data that leaves the GPU for ops without a kernel there, and comes back.
+"""Detect data that leaves the GPU for ops without a GPU kernel and comes back.
 
-Such an op is on the CPU, or its GPU kernel works in host memory, as those of int32 do. Nodes of both kinds next to each
-other are one region; it costs time if it takes data from a GPU's memory and gives data back to one::
+Such an op is on the CPU, or its GPU kernel works in host memory, as those of int32 do. Adjacent nodes of both kinds
+form a region, which costs time if it takes data from a GPU's memory and returns data to one::
 
     hidden (GPU) ──copy──> Cast ──> FloorMod int32 ──> Cast ──copy──> MatMul (GPU)
 
-What a change saves is predicted with the region in the memory of the GPU, as if it had kernels there.
+The gain of a change is predicted with the region in GPU memory, as if it had kernels there.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from gpuplace.why.rules import Rule
 _MOST = 2
 """Causes that are tried, the most costly first."""
 _COUNTS = 0.05
-"""The part of a region's seconds, or of its copied bytes, from which on an op is named as a cause."""
+"""Smallest fraction of a region's seconds or copied bytes for an op to be named as a cause."""
 _TYPES = (float32, int64)
-"""Types that are proposed in the place of int32."""
+"""Types proposed instead of int32."""
 _OPTIONAL = {"OptionalFromValue", "OptionalGetValue"}
-"""Ops by which a functional conditional hands tensors to its gradient."""
+"""Ops through which a functional conditional passes tensors to its gradient."""
 _WITHOUT_KERNEL = (Rule.KERNEL, Rule.KERNEL_PRIORITY, Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE, Rule.HOST_DATA)
 
 
 @dataclass(frozen=True, eq=False)
 class _Region:
-    """Nodes next to each other that compute in host memory."""
+    """Adjacent nodes that compute in host memory."""
 
     nodes: Ints
     culprits: Ints
-    """The nodes of them that take the time, or the copies."""
+    """The nodes in it that take the time, or cause the copies."""
     copies: list[CopyRow]
     seconds: float
-    """Seconds of its kernels and of the copies to it and from it."""
+    """Seconds of its kernels and copies."""
 
 
 def data_through_the_cpu(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding for each set of op types that takes data from GPUs and gives it back.
+    """Return a finding for each set of op types that takes data from GPUs and returns it.
 
     Args:
         facts: the step.
@@ -71,7 +71,7 @@ def data_through_the_cpu(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _lacking(facts: StepFacts) -> Bools:
-    """[nodes] that compute on the host because there is no kernel for the memory of a GPU."""
+    """[nodes] whether a node computes on the host because it has no kernel for GPU memory."""
     on_cpu = ~facts.is_gpu[facts.device] & facts.has_rule(*_WITHOUT_KERNEL)
     on_host = facts.is_gpu[facts.device] & facts.step.flow.on_host
     computes: Bools = (on_cpu | on_host) & facts.runs & ~facts.is_constant & ~facts.step.part.is_fed
@@ -79,7 +79,7 @@ def _lacking(facts: StepFacts) -> Bools:
 
 
 def _regions(facts: StepFacts) -> Iterator[_Region]:
-    """The regions that take data from a GPU's memory and give data to one."""
+    """Yield the regions that take data from a GPU's memory and return data to one."""
     lacks = _lacking(facts)
     if not lacks.any():
         return
@@ -98,7 +98,7 @@ def _regions(facts: StepFacts) -> Iterator[_Region]:
     for first_end, other_end in zip(src[both].tolist(), dst[both].tolist(), strict=True):
         parent[root(first_end)] = root(other_end)
     first: dict[int, int] = {}
-    for node in np.flatnonzero(inside).tolist():  # a variable joins what reads it and what updates it
+    for node in np.flatnonzero(inside).tolist():  # a variable joins its readers and its updates
         other_end = first.setdefault(int(facts.root[node]), node)
         parent[root(node)] = root(other_end)
     number = np.array([root(node) for node in range(len(inside))], dtype=np.int64)
@@ -113,7 +113,7 @@ def _regions(facts: StepFacts) -> Iterator[_Region]:
 
 
 def _passed_through(facts: StepFacts, inside: Bools) -> Bools:
-    """[nodes] what only passes a value on between nodes of regions, wherever it is."""
+    """[nodes] whether a node only passes a value between nodes of regions, on any device."""
     passing = facts.of_types(CONTROL_FLOW_PASSING.__contains__).tolist()
     before, after = inside.tolist(), inside.tolist()
     for node in facts.order:
@@ -182,7 +182,7 @@ def _finding(facts: StepFacts, trials: Trials, regions: list[_Region]) -> list[F
 
 
 def _gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """The GPU that each node would be on: its own, else that of most neighbours of all nodes."""
+    """Return the GPU that each node would be on: its own, or that of most neighbours of all nodes."""
     votes = Counter(
         int(facts.device[other])
         for node in nodes
@@ -194,12 +194,11 @@ def _gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
 
 
 def _why(facts: StepFacts, node: int) -> str:
-    """Why a node computes in host memory, without a period."""
+    """Return why a node computes in host memory, without a period."""
     whole, op_type = int(facts.step.part.nodes[node]), facts.graph.op_type(node)
     missing = missing_kernel(facts.placement, facts.placement.facts_of(whole), "GPU")
     if missing is not None:
-        text = missing.partition("; ")[0]
-        return f"There is {text}" if text.startswith("no ") else text
+        return f"There is {missing}" if missing.startswith("no ") else missing
     if facts.is_gpu[facts.device[node]]:
         types = sorted({dtype.name for dtype in _types_of(facts, node)})
         return f"The GPU kernel of {op_type}{f' for {listed(types)}' if types else ''} works in host memory"
@@ -210,14 +209,14 @@ def _why(facts: StepFacts, node: int) -> str:
 
 
 def _types_of(facts: StepFacts, node: int) -> list[DType]:
-    """The types in a node's signature."""
+    """Return the types in a node's signature."""
     values = [value for _, value in facts.graph.signatures[facts.graph.signature[node]].attrs]
     flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
     return [value.base_dtype for value in flat if isinstance(value, DType)]
 
 
 def _fix(facts: StepFacts, culprits: Ints) -> tuple[str, str]:
-    """What to change, in words and as code: the type where another one has kernels, else the place in the program."""
+    """Return the recommended change as text and code: another type that has kernels, or another place."""
     types = {dtype for node in culprits.tolist() for dtype in _types_of(facts, node)}
     types |= {dtype.base_dtype for node in culprits.tolist() for dtype in facts.step.shapes.dtypes(node)}
     signatures = np.unique(facts.graph.signature[culprits]).tolist()
@@ -254,7 +253,7 @@ def _fix(facts: StepFacts, culprits: Ints) -> tuple[str, str]:
 
 
 def _has_kernel(facts: StepFacts, signature: int, dtype: DType) -> bool:
-    """Whether a GPU has a kernel in its own memory for a signature with another type in the place of int32."""
+    """Return whether a signature with another type instead of int32 has a kernel in GPU memory."""
     catalogue = facts.placement.placer.catalogue
     row = facts.graph.signatures[signature]
     op_def = catalogue.ops.get(row.op_type)
@@ -271,6 +270,6 @@ def _has_kernel(facts: StepFacts, signature: int, dtype: DType) -> bool:
         if catalogue.kernels.find(op_def.name, attrs, "GPU")[0] is None:
             return False
         _, outputs = catalogue.kernels.host_memory(op_def, attrs, "GPU")
-    except (OpError, KeyError, TypeError):  # the op has no such type
+    except (OpError, KeyError, TypeError):  # the op does not support the type
         return False
     return not outputs

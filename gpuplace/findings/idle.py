@@ -1,7 +1,7 @@
-"""GPUs that have nothing to do, or little, and GPUs that wait for work that the program pinned to the CPU.
+"""Detect idle GPUs, and GPUs that wait for work pinned to the CPU.
 
-An idle GPU can take over a part of the step that does not depend on the rest, as a tower does; otherwise the batch can
-be split among several towers.
+An idle GPU can take over a part of the step that does not depend on the rest, such as a tower; otherwise the batch can
+be divided among several towers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LITTLE = 0.5
 
 
 def pinned_to_the_cpu(facts: StepFacts, trials: Trials, moved: Iterable[str]) -> list[Finding]:
-    """Return a finding if work that a GPU could do was pinned to the CPU by requests.
+    """Return a finding if requests pin work that a GPU could do to the CPU.
 
     Args:
         facts: the step.
@@ -98,7 +98,7 @@ def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
         trials: tries changes.
     """
     # Gradients that are apart from their layers are a finding of their own: here they count where their layers are.
-    device = np.where(facts.gradients_apart, facts.device_of_op, facts.device)
+    device = facts.device_of_layer
     busy = np.bincount(device, facts.kernel_seconds, len(facts.labels))
     most = float(busy.max(initial=0.0))
     if most < WORTH_TRYING * facts.step.step_time or facts.is_cluster:
@@ -151,7 +151,7 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
         members = np.flatnonzero(part == number)
         here = int(np.bincount(device[members], facts.kernel_seconds[members]).argmax())
         target = min(targets, key=lambda gpu: (loads[gpu], gpu))
-        # A GPU that computes little beside the part loses nothing by keeping it.
+        # A GPU with little other work keeps the part at no cost.
         if facts.is_gpu[here] and loads[target] + weights[number] < (1 - _APART) * loads[here]:
             loads[here] -= float(weights[number])
             loads[target] += float(weights[number])
@@ -165,11 +165,15 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
     step = facts.step
     busy = [gpu for gpu in np.flatnonzero(facts.is_gpu).tolist() if gpu not in idle]
     busiest = int(facts.busy.argmax())
-    gpus_of_model = 1 if facts.tower_gpus else len(busy)
+    gpus_of_model = _gpus_of_model(facts, len(busy))
     count = (len(idle) + len(busy)) // gpus_of_model
     batch = batch_of(fed_shapes(step.request.feeds))
     gain, outlook = None, ""
-    if batch is not None and count > 1:
+    if (
+        count < 2
+    ):  # too few GPUs for a second tower of this size: towers on one GPU, of which no step is known
+        gpus_of_model, count = 1, len(idle) + len(busy)
+    elif batch is not None:
         each = batch * (len(busy) // gpus_of_model) // count
         part = trials.with_batch(each) if each else None
         if part is not None:
@@ -182,7 +186,6 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
                 + (f", and the exchange of gradients {seconds_text(exchanged)}." if exchanged else ".")
             )
     labels, used = [facts.labels[gpu] for gpu in idle], [facts.labels[gpu] for gpu in busy]
-    towers = max(count, 2)
     return [
         Finding(
             IDLE,
@@ -190,9 +193,11 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
             f"The step {'trains' if facts.is_trained else 'runs'} on {listed(used)} alone. {facts.labels[busiest]} "
             f"computes in {facts.busy[busiest] / step.step_time:.0%} of it, and {counted(len(idle), 'other GPU')} of "
             f"the machine {verb(len(idle), 'have')} nothing to do.{outlook}",
-            f"Build {towers} towers, each on its own GPU with a part of the batch"
+            f"Build {count} towers, each on "
+            + ("its own GPU" if gpus_of_model == 1 else f"{gpus_of_model} GPUs")
+            + " with a part of the batch"
             + (", and average their gradients." if facts.is_trained else ", or run other batches there."),
-            _towers_code(towers, facts.is_trained),
+            _towers_code(count, gpus_of_model, facts.is_trained),
             (),
             (*used, *labels),
             gain,
@@ -200,17 +205,39 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
     ]
 
 
-def _towers_code(towers: int, is_trained: bool) -> str:
+def _gpus_of_model(facts: StepFacts, busy: int) -> int:
+    """Return the number of GPUs that one tower uses, or all busy GPUs if the model has no towers.
+
+    Args:
+        facts: the step.
+        busy: number of GPUs that compute.
+    """
+    if not facts.tower_gpus:
+        return max(1, busy)
+    seconds = facts.seconds_of_towers
+    return int((seconds >= _IDLE * seconds.max(axis=1, keepdims=True)).sum(axis=1).max())
+
+
+def _towers_code(towers: int, gpus: int, is_trained: bool) -> str:
+    """Return the loop that builds towers, each on one or more GPUs."""
+    device = "    with tf.device('/gpu:%d' % number)"
+    among = ""
+    if gpus > 1:  # the layers of a tower ask for its devices
+        device = (
+            f"    gpus = ['/gpu:%d' % ({gpus} * number + part) for part in range({gpus})]  # for layers of this tower\n"
+            "    with tf.device(gpus[0])"
+        )
+        among = ", gpus"
     if is_trained:
         return (
             f"for number in range({towers}):\n"
-            "    with tf.device('/gpu:%d' % number), tf.variable_scope('model', reuse=number > 0):\n"
-            "        tower_losses.append(loss_of(images[number], labels[number]))"
+            f"{device}, tf.variable_scope('model', reuse=number > 0):\n"
+            f"        tower_losses.append(loss_of(images[number], labels[number]{among}))"
         )
     return (
         f"for number, part in enumerate(tf.split(batch, {towers})):\n"
-        "    with tf.device('/gpu:%d' % number):\n"
-        "        results.append(model(part))  # the same variables in each tower"
+        f"{device}:\n"
+        f"        results.append(model(part{among}))  # the same variables in each tower"
     )
 
 

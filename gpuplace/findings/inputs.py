@@ -1,8 +1,7 @@
-"""Input pipeline ops that take the GPU's time.
+"""Detect input pipeline ops that take the GPU's time.
 
-What a step computes from its input before any variable is involved, such as crops, flips and colours, can be computed
-for the next batch while the GPU trains on this one, in a queue or a data set on the CPU. What that saves is predicted
-with the results fed.
+Work on the input before any variable is involved, such as crops, flips and colours, can be done for the next batch on
+the CPU, in a queue or a data set, while the GPU trains on this one. The gain is predicted with the results fed.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from gpuplace.findings.trials import Trials
 from gpuplace.findings.words import counted, listed, verb
 
 _WORTH = 0.03
-"""The part of the step that the kernels take, at least: a cast or a scaling belongs to the model."""
+"""Smallest fraction of the step for the kernels; less, such as a cast or a scaling, counts as part of the model."""
 _LEAST = 100e-6
-"""Seconds that they take, at least, to be worth a pipeline."""
+"""Smallest time of the kernels in seconds that justifies a pipeline."""
 
 
 def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
@@ -45,7 +44,7 @@ def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
     cores = max(math.ceil(sum(step.cost_model.kernel_times(works, None)) / after.step_time), 1)
     keeps_up = cores <= step_threads(step)
     if not keeps_up and not facts.is_trained:
-        return []  # input that is seen once cannot be prepared and stored beforehand
+        return []  # one-time input cannot be prepared and stored beforehand
     if keeps_up:
         fix = "Prepare the input on the CPU ahead of the step, in a tf.data pipeline with prefetch() or before a queue."
         code = (

@@ -1,7 +1,7 @@
-"""Requests that a reference or resource edge overrides.
+"""Detect device requests that a reference or resource edge overrides.
 
-A node that takes a variable by reference, or by its handle, runs where the variable is, whatever it asks for. A block
-for the GPU around such lines does nothing as long as the variable is created in a block for the CPU::
+A node that takes a variable by reference, or by its handle, runs on the variable's device, whatever it requests. A
+block for the GPU around such lines has no effect as long as the variable is created in a block for the CPU::
 
     with tf.device("/cpu:0"): bank = tf.get_variable(...)
     with tf.device("/gpu:0"): tf.assign(bank, new)          # runs on the CPU
@@ -23,7 +23,7 @@ from gpuplace.graph.op_sets import REFERENCE_VARIABLES
 from gpuplace.why.rules import Rule
 
 _MOST = 2
-"""Pairs of devices that are tried, that of most nodes first."""
+"""Number of device pairs that are tried, those of most nodes first."""
 
 
 def overridden_requests(facts: StepFacts, trials: Trials) -> list[Finding]:
@@ -44,7 +44,7 @@ def overridden_requests(facts: StepFacts, trials: Trials) -> list[Finding]:
         requested[root] |= _devices(facts, facts.graph.requested_device(node))
     causes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for root, devices in requested.items():
-        if len(devices) == 1:  # where several towers ask for it, it is copied wherever it is: see `towers`
+        if len(devices) == 1:  # if several towers request it, it is copied wherever it is: see `towers`
             causes[int(facts.device[members[root][0]]), next(iter(devices))] += members[root]
     findings = []
     for (source, target), nodes in sorted(causes.items(), key=lambda item: (-len(item[1]), item[0]))[:_MOST]:

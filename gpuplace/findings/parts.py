@@ -15,14 +15,14 @@ import numpy as np
 from gpuplace.findings.facts import Bools, Ints, StepFacts
 
 _HEAVY = 0.15
-"""Least share of the GPU kernel time that a part has."""
+"""Smallest fraction of the GPU kernel time in a part."""
 
 
 def independent_parts(facts: StepFacts) -> Ints:
-    """Return [nodes] the number of the part that each is of; -1 for shared nodes, and for those that join parts.
+    """Return [nodes] the number of each node's part; -1 for shared nodes and nodes that join parts.
 
-    The towers of the model are such parts. In a model without towers, variables, constants and input are shared,
-    gradients are of the part of their op, and a loop is of one part.
+    The towers of the model are such parts. In a model without towers, variables, constants and input are shared, a
+    gradient belongs to the part of its op, and a loop belongs to one part.
 
     Args:
         facts: the step.
@@ -78,7 +78,7 @@ class _Parts:
         for node in self.facts.order:
             if shared[node]:
                 continue
-            op = forward[node]  # of a gradient
+            op = forward[node]  # for a gradient
             if op >= 0 and not shared[op] and not joins[op]:
                 self.join(op, node)
                 continue

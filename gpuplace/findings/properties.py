@@ -1,4 +1,4 @@
-"""Detect what no other placement changes: a step that does not fit, and kernels that are too small for the GPU."""
+"""Detect problems that no placement solves: a step that does not fit, and kernels that are too small for the GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HELPS = 0.2
 _SURELY = 0.8
 """The step fits if all its results together take at most this fraction of the GPU's memory."""
 _SHOWN = 3
-"""Tensors that are named."""
+"""Number of tensors to name."""
 _TRIED = (1.0, 0.9, 0.8)
 """Fractions of the estimated largest batch that are tried."""
 _LARGER = 4
@@ -61,7 +61,7 @@ def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _surely_fits(facts: StepFacts) -> bool:
-    """Whether each GPU has room for all results of the step at once, and for all variables."""
+    """Return whether each GPU has room for all results of the step at once, and for all variables."""
     limits, shapes = memory_limits(facts.placement), facts.step.shapes
     sizes = np.array(
         [
@@ -146,7 +146,7 @@ def small_kernels(facts: StepFacts, trials: Trials) -> list[Finding]:
         outlook = (
             f" A batch of {_LARGER * batch} instead of {batch} would take {_times(larger.step_time / total)}."
         )
-    if gain < _HELPS * total:  # long kernels, too, so that more work at a time would not help
+    if gain < _HELPS * total:  # the kernels are long, too, so larger kernels would not help
         return []
     runs = facts.step.node_runs[kernels]
     typical = float(np.median(facts.kernel_seconds[kernels] / np.maximum(runs, 1)))

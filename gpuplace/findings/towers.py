@@ -1,7 +1,7 @@
-"""Towers: variables that GPUs copy in every step, and gradients that one device averages for all.
+"""Detect variables that GPUs copy in each step, and gradients that one device averages for all towers.
 
-Towers, and what averages their gradients, are those of the model's structure. Variables and averages are tried in two
-places: all on one GPU, and on all GPUs in turn, so that each has its part::
+Towers, and the nodes that average their gradients, come from the model's structure. Variables and averages are tried in
+two places: all on one GPU, and spread over all GPUs in turn::
 
     w on CPU:0 ──copy──> tower 0, tower 1     w_0 on GPU:0, w_1 on GPU:1, ...: copies go both ways at the same time
 """
@@ -21,17 +21,17 @@ from gpuplace.findings.trials import Trial, Trials
 from gpuplace.findings.words import counted, listed, request, scopes, verb
 
 _MOSTLY = 0.9
-"""Least share of the averaging time on one device."""
+"""Smallest fraction of the averaging time on one device."""
 
 
 @dataclass
 class _Copied:
-    """Totals of the variables that GPUs copy from another device of their host."""
+    """Variables that GPUs copy from another device of their host."""
 
     takers: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Variable to the GPUs that copy it."""
+    """Variable -> the GPUs that copy it."""
     sizes: Counter[int] = field(default_factory=Counter)
-    """Variable to its bytes."""
+    """Variable -> its size in bytes."""
     sources: set[int] = field(default_factory=set)
     """Devices of the variables."""
     count: int = 0
@@ -40,7 +40,7 @@ class _Copied:
 
     @property
     def gpus(self) -> list[int]:
-        """The GPUs that copy any."""
+        """The GPUs that copy a variable."""
         return sorted({gpu for gpus in self.takers.values() for gpu in gpus})
 
 
@@ -102,7 +102,7 @@ def _copied(facts: StepFacts, moved: set[str]) -> _Copied:
             continue
         variable = int(facts.variable_of[row.node])
         if facts.names[variable] in moved or hosts[row.sender] != hosts[row.receiver]:
-            continue  # of a cluster, variables of parameter servers are meant to be copied
+            continue  # in a cluster, copies from parameter servers are intended
         copied.takers[variable].add(row.receiver)
         copied.sizes[variable] = max(copied.sizes[variable], int(row.nbytes))
         copied.sources.add(int(facts.device[variable]))

@@ -26,7 +26,7 @@ from gpuplace.findings.facts import Bools, StepFacts
 _LARGE = 0.2
 """The memory use is checked if the variables that move to a GPU take more than this share of its memory."""
 MOST = 8
-"""Maximal number of changes of one step that are tried."""
+"""Maximum number of changes of a step that are tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Trials:
         return estimate_with(self.step, self.step.cost_model.without_host_times()).step_time
 
     def _fits(self, after: StepEstimate) -> bool:
-        """Whether GPUs have room for the variables that a change puts there; checked only if these are large."""
+        """Return whether GPUs have room for the variables that a change puts there; checked only if these are large."""
         before = variable_bytes(self.step.placement)
         limits = memory_limits(after.placement)
         grown = {

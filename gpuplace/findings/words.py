@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 _SHOWN = 3
-"""Names that a list shows."""
+"""Maximum number of names in a list."""
 _NUMBER = re.compile(r"(\d+)")
 _CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?/")
 _COVERED = 0.9
-"""The part of the nodes that the named scopes hold together."""
+"""Fraction of the nodes that the named scopes contain together."""
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun.
 
     >>> counted(1, "copy"), counted(1200, "node")
     ('1 copy', '1,200 nodes')
@@ -25,7 +25,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def verb(number: int, plural: str) -> str:
-    """A verb for a number of things.
+    """Return a verb in singular or plural.
 
     >>> verb(1, "are"), verb(2, "are"), verb(1, "ask"), verb(1, "have")
     ('is', 'are', 'asks', 'has')
@@ -34,7 +34,7 @@ def verb(number: int, plural: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = _SHOWN) -> str:
-    """Names with commas, and how many more there are.
+    """Join names with commas, with the number of others.
 
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
     ('a', 'a and b', 'a, b, c and 2 more')
@@ -45,7 +45,7 @@ def listed(names: Sequence[str], most: int = _SHOWN) -> str:
 
 
 def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
-    """The name scopes that hold most of some nodes, at the depth where their names begin to differ.
+    """Return the name scopes that contain most of some nodes, at the depth where their names start to differ.
 
     >>> scopes(["net/layer_0/a", "net/layer_1/a", "net/layer_1/b"]), scopes(["tower_0/fc/MatMul"])
     ('net/layer_0 and net/layer_1', 'tower_0/fc/MatMul')
@@ -53,8 +53,8 @@ def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
     'tower_0, tower_1, tower_2 and 5 more'
 
     Args:
-        names: of nodes.
-        weights: [names] how much each counts; None: all the same.
+        names: names of nodes.
+        weights: [names] weight of each; None: equal weights.
     """
     paths = [_without_calls(name).split("/") for name in names]
     if not paths:
@@ -75,7 +75,7 @@ def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
 
 
 def _without_calls(name: str) -> str:
-    """A name without the calls around it.
+    """Return a name without the calls that contain it.
 
     >>> _without_calls("StatefulPartitionedCall_1/StatefulPartitionedCall/net/fc/MatMul")
     'net/fc/MatMul'
@@ -86,12 +86,12 @@ def _without_calls(name: str) -> str:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A name as it is sorted: ``layer_2`` before ``layer_10``."""
+    """Return the sort key of a name: ``layer_2`` sorts before ``layer_10``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBER.split(name)]
 
 
 def request(device: str) -> str:
-    """The device of a short name as a program asks for it; a full name stays as it is.
+    """Return the device request for a short device name; a full name is unchanged.
 
     >>> request("GPU:1")
     '/gpu:1'

@@ -1,4 +1,4 @@
-"""Adding an operation from Python arguments: what every function of the op library ends in.
+"""Add an operation from Python arguments; every function of the op library ends here.
 
 ``apply_op("MatMul", a=..., b=..., transpose_a=True)`` converts the inputs in the order of the signature, infers
 the type and length attributes from them, checks everything against the signature, and adds the operation.
@@ -28,17 +28,17 @@ from gpuplace.shapes import Dimension, as_shape
 
 
 def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operation:
-    """Adds an operation of ``op_type`` to the graph of its inputs, else to the default graph.
+    """Add an operation of type ``op_type`` to the graph of its inputs, or to the default graph.
 
     Args:
-        op_type: the op's type.
-        name: its name; the type if None.
-        **arguments: inputs and attributes by the names of the signature. An attribute that is None, left out, or
-            inferred from an input takes its default.
+        op_type: op type.
+        name: name of the operation; default: the op type.
+        **arguments: inputs and attributes, by their names in the signature. An attribute that is None or omitted is
+            inferred from an input or has its default.
 
     Raises:
-        TypeError: an argument is missing, unknown, or of a type that the op does not take.
-        ValueError: types, lengths or shapes do not fit each other.
+        TypeError: an argument is missing, unknown, or of a type that the op does not accept.
+        ValueError: types, lengths or shapes do not match.
         gpuplace.errors.NotFoundError: no op of this type is registered.
     """
     op_def = op_registry().lookup(op_type)
@@ -50,7 +50,7 @@ def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operati
 
 
 def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> Operation:
-    """Adds an operation to the default graph."""
+    """Add an operation to the default graph."""
     of_thread = graph.scopes.of_thread
     outer = of_thread.name_stack
     scope = enter_name(graph, name)
@@ -71,11 +71,11 @@ def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> O
 
 
 _FIRST = frozenset(string.ascii_letters + string.digits + ".")
-"""What the name of an operation may begin with; scopes are checked for the rest."""
+"""First character of an operation name; scopes are checked separately."""
 
 
 class _Call:
-    """The arguments of one call while they are converted."""
+    """Converter for the arguments of one call."""
 
     __slots__ = ("op_def", "signature", "left", "inputs", "references", "attrs", "origin")
 
@@ -85,23 +85,23 @@ class _Call:
         self.left = arguments
         self.inputs: list[Tensor] = []
         self.references: list[Tensor] = []
-        """The inputs taken by reference: the operation is colocated with what makes them."""
+        """Inputs passed by reference; the operation is colocated with their producers."""
         self.attrs: dict[str, Any] = {}
         self.origin: dict[str, str] = {}
-        """Attribute name to the input that it was inferred from."""
+        """Attribute name -> the input that it was inferred from."""
         for name in self.signature.types:
             given = arguments.get(name)
             if given is not None:
                 self.attrs[name] = _type_attr(name, given)
 
     def take_inputs(self) -> None:
-        """Converts the values for the inputs, in order, and infers attributes from them."""
+        """Convert the input values in order, and infer attributes from them."""
         left, attrs, origin = self.left, self.attrs, self.origin
         for entry in self.signature.inputs:
             try:
                 value = left.pop(entry.name)
             except KeyError:
-                if f"{entry.name}_" not in left:  # the name of an argument that is a word of Python
+                if f"{entry.name}_" not in left:  # a parameter whose name is a Python keyword
                     raise TypeError(f"No argument for input {entry.name} of {self.op_def}") from None
                 value = left.pop(f"{entry.name}_")
             if not entry.is_single:
@@ -113,7 +113,7 @@ class _Call:
                 value = self._single_input(entry.arg, value)
             found = value.dtype.base_dtype
             if found is not wanted and wanted is not None:
-                value = self._single_input(entry.arg, value)  # says what is wrong
+                value = self._single_input(entry.arg, value)  # raises the error
             if attr is not None and attr not in origin:
                 origin[attr] = entry.name
                 attrs.setdefault(attr, found)
@@ -122,7 +122,7 @@ class _Call:
             self.inputs.append(value)
 
     def _take_other(self, arg: ArgDef, value: Any) -> None:
-        """Takes an input that is a list or a reference."""
+        """Add an input that is a list or a reference."""
         tensors = self._list_input(arg, value) if arg.is_list else [self._single_input(arg, value)]
         if arg.is_ref:
             for tensor in tensors:
@@ -251,11 +251,11 @@ class _Call:
         self.origin.setdefault(attr, arg)
 
     def attributes(self) -> dict[str, Any]:
-        """All attributes of the signature: inferred, given, or by default.
+        """Return all attributes of the signature: inferred, passed, or default values.
 
         Raises:
-            TypeError: one is missing, unknown, or of another type.
-            ValueError: one has a value that is not allowed.
+            TypeError: an attribute is missing, unknown, or of another type.
+            ValueError: an attribute has a value that is not allowed.
         """
         signature, inferred, left = self.signature, self.attrs, self.left
         attrs = {**signature.template, **inferred}
@@ -305,11 +305,11 @@ def _check_allowed(attr: AttrDef, types: list[DType], label: str) -> None:
 
 
 def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
-    """An attribute's value in its Python form, checked against its definition.
+    """Return the Python form of an attribute value, checked against the attribute's definition.
 
     Raises:
-        TypeError: of the wrong type.
-        ValueError: not allowed, too small, or a list too short.
+        TypeError: the value has the wrong type.
+        ValueError: the value is not allowed or too small, or a list is too short.
     """
     if attr.is_list:
         if not isinstance(value, (list, tuple, np.ndarray)):

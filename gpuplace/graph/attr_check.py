@@ -1,4 +1,4 @@
-"""Whether an attribute's value is of the kind that an op declares, and TensorFlow's sentences where it is not.
+"""Check that an attribute value has the declared type, with TensorFlow's error messages.
 
 >>> from gpuplace.graph.op_notation import parse_attr
 >>> kind_fault(parse_attr("N: int >= 1"), 2.5)
@@ -32,14 +32,14 @@ _NAMES = (("bool", bool), *((name, kind) for name, kind in _KINDS.items() if nam
 
 
 def kind_name(value: Any) -> str:
-    """TensorFlow's word for the kind of a value: `"int"`, `"list(type)"`, ..., `""` for none."""
+    """Return TensorFlow's name for the type of a value: `"int"`, `"list(type)"`, ...; `""` for no value."""
     if isinstance(value, tuple):
         return f"list({kind_name(value[0])})" if value else "list"
     return next((name for name, kind in _NAMES if isinstance(value, kind)), "")
 
 
 def kind_fault(attr: AttrDef, value: Any) -> str | None:
-    """What is wrong with the kind of a value; None if it is right. Any list may be empty."""
+    """Return the error of a value whose type is wrong, or None. An empty list is valid for any list type."""
     if attr.is_list:
         if isinstance(value, tuple) and all(_is_a(attr.element_type, item) for item in value):
             return None
@@ -56,7 +56,7 @@ def kind_fault(attr: AttrDef, value: Any) -> str | None:
 
 
 def type_fault(value: Any) -> str | None:
-    """What is wrong with a type, or the types of a list: an attribute holds no references and nothing unknown."""
+    """Return the error of a type or list of types, or None. Reference types and unknown types are invalid."""
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, UnknownDType):
             if item == INVALID:

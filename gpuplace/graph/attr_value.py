@@ -1,7 +1,7 @@
 """Attribute values as Python objects, independent of protobuf.
 
-A node's attributes are a plain dict. Types are ``DType``, strings ``bytes``, shapes ``TensorShape``, lists
-tuples, and the two kinds below stand for tensors and functions.
+A node's attributes are a plain dict. A type is a ``DType``, a string is ``bytes``, a shape is a ``TensorShape``, and a
+list is a tuple. The two classes below stand for tensors and functions.
 
 >>> TensorValue.of_array(np.zeros([2, 3], np.float32))
 TensorValue(float32, (2, 3))
@@ -21,17 +21,17 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.shapes import TensorShape
 
 _MAX_FILLED = 1 << 24
-"""Elements; larger tensors are not spread out to be compared, which they are as they are written, or for texts."""
+"""Elements; larger tensors are not expanded for comparisons and texts: their encoded forms are compared."""
 
 
 class TensorValue:
-    """A constant tensor held by an attribute; what was read from a file is decoded when first looked at.
+    """A constant tensor in an attribute; a tensor from a file is decoded on first use.
 
     Attributes:
         dtype: element type.
-        shape: the shape, fully defined in a valid tensor.
-        encoded: the message it was read from, or None.
-        given: how many elements were given, of which the last one fills the rest; None: all.
+        shape: shape, fully defined in a valid tensor.
+        encoded: the protobuf message that it was read from, or None.
+        given: number of elements that were passed; the last one is repeated to fill the tensor. None: all.
     """
 
     __slots__ = ("dtype", "shape", "encoded", "given", "_array", "_decode")
@@ -55,12 +55,12 @@ class TensorValue:
     def of_array(
         cls, array: np.ndarray[Any, Any], dtype: DType | None = None, given: int | None = None
     ) -> TensorValue:
-        """A value that holds ``array``, which nobody may write to from now on.
+        """Return a value that holds ``array``, which must not be changed afterwards.
 
         Args:
-            array: the elements, in memory that no caller has.
-            dtype: tells quantized types from plain integers.
-            given: how many of them were given, of which the last one fills the rest; None: all.
+            array: the elements, in memory that the caller does not keep.
+            dtype: element type; distinguishes quantized types from plain integers.
+            given: number of elements that were passed; the last one is repeated to fill the tensor. None: all.
         """
         array.flags.writeable = False
         made = cls(as_dtype(array.dtype) if dtype is None else dtype, TensorShape.of(array.shape), array)
@@ -69,16 +69,16 @@ class TensorValue:
 
     @property
     def is_decoded(self) -> bool:
-        """Whether the elements are there already."""
+        """Whether the elements are decoded already."""
         return self._array is not None
 
     @property
     def array(self) -> np.ndarray[Any, Any]:
-        """The elements, ``shape``-shaped; not to be written to.
+        """The elements, as a read-only array of shape ``shape``.
 
         Raises:
-            gpuplace.errors.InvalidArgumentError: the message that it was read from is corrupt.
-            gpuplace.errors.ResourceExhaustedError: it says a few values, and a shape that no memory holds.
+            gpuplace.errors.InvalidArgumentError: the encoded message is corrupt.
+            gpuplace.errors.ResourceExhaustedError: the message has few values but a shape that does not fit in memory.
         """
         if self._array is None:
             assert self._decode is not None
@@ -86,14 +86,14 @@ class TensorValue:
         return self._array
 
     def shown(self, count: int, most: int = _MAX_FILLED) -> np.ndarray[Any, Any]:
-        """For texts: all elements, or the first `count` in a vector where the tensor is too large to decode for that.
+        """Return all elements for display, or the first `count` as a vector if the tensor is too large to decode.
 
         Args:
-            count: elements of the vector.
-            most: elements above which a tensor that is not decoded yet is too large.
+            count: number of elements in the vector.
+            most: largest number of elements that are decoded for display.
 
         Raises:
-            gpuplace.errors.InvalidArgumentError: as `array`.
+            gpuplace.errors.InvalidArgumentError: see `array`.
         """
         if self._array is None and self._decode is not None and (self.shape.num_elements() or 0) > most:
             return self._decode(self.encoded, count)
@@ -110,7 +110,7 @@ class TensorValue:
             if (self.shape.num_elements() or 0) > _MAX_FILLED:
                 return False
         mine, theirs = self.array, other.array
-        if mine.size and not any(mine.strides) and not any(theirs.strides):  # one value, however often
+        if mine.size and not any(mine.strides) and not any(theirs.strides):  # one value, repeated
             mine, theirs = mine.reshape(-1)[:1], theirs.reshape(-1)[:1]
         return (
             mine.tobytes() == theirs.tobytes() if mine.dtype != object else bool(np.array_equal(mine, theirs))
@@ -125,7 +125,7 @@ class TensorValue:
 
 @dataclass(frozen=True)
 class FunctionRef:
-    """A function of the graph's library, with the attributes it is instantiated with."""
+    """A function of the graph's library, with the attributes of its instance."""
 
     name: str
     attrs: Mapping[str, Any] = field(default_factory=dict)

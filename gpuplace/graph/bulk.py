@@ -1,8 +1,8 @@
-"""Making very many objects at a time, none of which is garbage.
+"""Pause Python's cycle collector while very many objects are created.
 
-Python looks for cycles that nobody holds any more whenever some hundred objects have come into being, and through all
-objects whenever these have grown by a quarter. While a graph is read or a plan compiled there is nothing to find, and
-the search takes longer than the work itself.
+Python searches for unreachable cycles after every few hundred new objects, and searches all objects when their number
+has grown by a quarter. Reading a graph or compiling a plan creates no such cycles, and the search would take longer
+than the work itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """A block during which cycles are not looked for; counted references are given up as always."""
+    """Pause the cycle collector within a ``with`` block; reference counts free objects as always."""
     was_enabled = gc.isenabled()
     try:
         gc.disable()

@@ -1,4 +1,4 @@
-"""Collections of a graph: lists under names, such as all variables or all losses.
+"""Collections of a graph: named lists, such as all variables or all losses.
 
 >>> class Lists(Collections):
 ...     lock = threading.RLock()
@@ -20,7 +20,7 @@ from typing import Any
 
 
 class Collections:
-    """The part of a graph that holds its collections."""
+    """The collections of a graph."""
 
     lock: threading.RLock
 
@@ -33,11 +33,11 @@ class Collections:
         raise NotImplementedError
 
     def add_to_collection(self, name: Hashable, value: object) -> None:
-        """Appends ``value`` to a collection.
+        """Append ``value`` to a collection.
 
         Args:
-            name: of the collection, such as one of ``GraphKeys``.
-            value: anything.
+            name: name of the collection, such as one of ``GraphKeys``.
+            value: any object.
 
         Raises:
             RuntimeError: the graph is finalised.
@@ -47,11 +47,11 @@ class Collections:
             self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: str | Iterable[Hashable], value: object) -> None:
-        """Appends ``value`` to several collections, each once.
+        """Append ``value`` once to each of several collections.
 
         Args:
-            names: of the collections; one text is one name.
-            value: anything.
+            names: names of the collections; a string is a single name.
+            value: any object.
 
         Raises:
             RuntimeError: the graph is finalised.
@@ -60,20 +60,20 @@ class Collections:
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Hashable) -> list[Any]:
-        """Returns a collection itself; what is done to the list is done to it.
+        """Return a collection itself, not a copy: changes to the list change the collection.
 
         Args:
-            name: of the collection, which is made where it does not exist.
+            name: name of the collection; a missing collection is created.
         """
         with self.lock:
             return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Hashable, scope: str | None = None) -> list[Any]:
-        """Returns a copy of a collection; an empty list where there is none.
+        """Return a copy of a collection, or an empty list if it does not exist.
 
         Args:
-            name: of the collection.
-            scope: a regular expression: only items with a ``name`` that begins with a match. None: all.
+            name: name of the collection.
+            scope: regular expression: only items whose ``name`` starts with a match. None: all items.
         """
         items = list(self._collections.get(name, ()))
         if scope is None:
@@ -82,16 +82,16 @@ class Collections:
         return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
 
     def get_all_collection_keys(self) -> list[str]:
-        """The names, those that are strings, of all collections."""
+        """Return the names of all collections whose name is a string."""
         return [name for name in self._collections if isinstance(name, str)]
 
     collections = property(get_all_collection_keys)
 
     def clear_collection(self, name: Hashable) -> None:
-        """Removes a collection.
+        """Remove a collection.
 
         Args:
-            name: of the collection.
+            name: name of the collection.
 
         Raises:
             RuntimeError: the graph is finalised.

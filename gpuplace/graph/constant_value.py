@@ -1,7 +1,7 @@
-"""What is known of a tensor's value while the graph is built.
+"""Find the values of tensors that are known while the graph is built.
 
-Shape functions need it: ``Reshape`` knows its result's shape only if its ``shape`` input is a constant. Known
-are constants and what follows from them through shape arithmetic.
+Shape functions need them: ``Reshape`` knows the shape of its result only if its ``shape`` input is a constant. The
+values of constants are known, and of tensors that shape arithmetic computes from them.
 
 Source: tensorflow/python/framework/tensor_util.py, release 1.15 (the op types looked through).
 """
@@ -22,28 +22,28 @@ from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 Array = np.ndarray[Any, Any]
 
 Evaluation = Callable[[Operation], Array | list[Array] | None]
-"""Gives the value of an operation's output, a list where it has several; None where it is not known."""
+"""Return the value of an operation's output (a list for several outputs), or None if it is not known."""
 
 _evaluations: dict[str, Evaluation] = {}
 
 _MAX_ELEMENTS = 1 << 16
-"""Elements; larger values are not worked out."""
+"""Elements; larger values are not computed."""
 
 _MAX_REPEATED = 1 << 12
-"""Elements; a longer tensor that only repeats one value takes no memory before somebody works with it."""
+"""Elements; a longer tensor that repeats a single value is not expanded in memory until it is used."""
 
 _MAX_DECODED = 1 << 24
-"""Elements; a longer constant from a file is left as it is, for the step that needs it."""
+"""Elements; a longer constant from a file is not decoded until a step needs it."""
 
 _MAX_RANK = 1 << 12
-"""Sizes; of a shape with more of them nothing is known."""
+"""Sizes; a shape vector with more elements is unknown."""
 
 _MAX_DEPTH = 100
-"""Ops; values that are further away are not looked for."""
+"""Ops; the search stops at this distance."""
 
 
 class _Search(threading.local):
-    """What was found for the question under way: a tensor that is used many times is worked out once."""
+    """Results of the current search, so that a tensor with many consumers is computed once."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -69,11 +69,11 @@ _search = _Search()
 
 
 class Evaluated(Tensor):
-    """A tensor of which somebody else works out what is known of its value.
+    """A tensor whose value another class computes.
 
     Attributes:
-        evaluate: gives the value with -1 for unknown sizes, and which elements are unknown (None: all are known); None
-            where nothing is known of it.
+        evaluate: returns the value, with -1 for unknown sizes, and a mask of unknown elements (None: all known); or
+            None if nothing is known.
     """
 
     __slots__ = ("evaluate",)
@@ -81,14 +81,14 @@ class Evaluated(Tensor):
 
 
 class ShapeValueError(ValueError):
-    """A value that shall be a shape has a size below -1."""
+    """A value that is used as a shape has a size below -1."""
 
 
 class Watched(Evaluated):
-    """A tensor that is asked for as a value or as a shape, and told so.
+    """A tensor that distinguishes whether its value or its shape is requested.
 
     Attributes:
-        evaluate_as_shape: gives what is known of the shape whose sizes the tensor holds.
+        evaluate_as_shape: returns what is known about the shape whose sizes the tensor holds.
     """
 
     __slots__ = ("evaluate_as_shape",)
@@ -96,7 +96,7 @@ class Watched(Evaluated):
 
 
 def constant_value(tensor: Tensor) -> Array | None:
-    """The value of ``tensor`` if it does not depend on anything fed or stored, else None."""
+    """Return the value of ``tensor``, or None if it depends on feeds or state."""
     if isinstance(tensor, Evaluated):
         known = tensor.evaluate()
         return None if known is None or known[1] is not None else known[0]
@@ -110,14 +110,15 @@ def constant_value(tensor: Tensor) -> Array | None:
 
 
 def static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor where TensorFlow's Python knows it; None elsewhere, and for a variable.
+    """Return the value of a tensor that TensorFlow's Python knows, or None; a variable's value is never known.
 
-    It knows less than shapes do, which also follow sums, slices and ``Identity`` (`constant_value`). What checks say
-    while a graph is built, and what is built, depends on it.
+    Shape inference knows more: it also follows sums, slices and ``Identity`` (`constant_value`). Errors at graph
+    construction, and which ops are added, depend on this smaller set of values.
 
     Args:
-        tensor: a tensor; anything that is not part of a graph is its own value.
-        partial: of tensors stacked along the first axis, give an array of what is known, with None for the others.
+        tensor: a tensor; an object that is not part of a graph is its own value.
+        partial: for tensors stacked along the first axis, return an array of the known values, with None for the
+            others.
     """
     if not isinstance(tensor, Tensor):
         return None if hasattr(tensor, "graph") else tensor
@@ -131,7 +132,7 @@ def static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor is made of ops alone that TensorFlow's Python evaluates.
+    """Return whether TensorFlow's Python can evaluate all ops that a tensor depends on.
 
     Source: tensorflow/python/framework/tensor_util.py, release 1.15.
     """
@@ -149,7 +150,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 
 def _value_of(*op_types: str) -> Callable[[Evaluation], Evaluation]:
-    """Registers what gives the value of an operation of these types, or None."""
+    """Register a function that returns the value of an operation of these types, or None."""
 
     def register(function: Evaluation) -> Evaluation:
         _evaluations.update(dict.fromkeys(op_types, function))
@@ -160,7 +161,7 @@ def _value_of(*op_types: str) -> Callable[[Evaluation], Evaluation]:
 
 def _constant(op: Operation) -> Array | None:
     held = op.attrs["value"]
-    if held.dtype.base_dtype is not op.outputs[0].dtype.base_dtype:  # a graph that fails when it runs
+    if held.dtype.base_dtype is not op.outputs[0].dtype.base_dtype:  # the graph fails when it runs
         return None
     if not held.is_decoded and (held.shape.num_elements() or 0) > _MAX_DECODED:
         return None
@@ -172,14 +173,14 @@ _value_of("Const")(_constant)
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
-    """What is known of the shape that a vector of sizes describes; -1 stands for an unknown size.
+    """Return what is known about the shape that a vector of sizes describes; -1 is an unknown size.
 
     Args:
-        tensor: the sizes; a scalar -1 for an unknown shape.
+        tensor: the sizes; a scalar -1 is an unknown shape.
 
     Raises:
         ShapeValueError: a size is below -1.
-        ValueError: it is no vector.
+        ValueError: the tensor is not a vector.
     """
     if tensor.shape.ndims == 1 and (tensor.shape[0].value or 0) > _MAX_RANK:
         return UNKNOWN_SHAPE
@@ -209,7 +210,9 @@ def _as_shape(tensor: Tensor) -> TensorShape:
     if op.type == "Shape":
         return op.inputs[0].shape
     if op.type == "Placeholder" and op.graph.is_func_graph:
-        origin = op.graph.origin_of(op)  # what a function uses of a graph around it is the same in every call
+        origin = op.graph.origin_of(
+            op
+        )  # a tensor captured from an outer graph has the same value in every call
         if origin is not None:
             return constant_value_as_shape(origin)
     if op.type == "Pack" and op.attrs.get("axis", 0) == 0:
@@ -231,7 +234,7 @@ def _as_shape(tensor: Tensor) -> TensorShape:
 
 
 def _part_of_sizes(op: Operation) -> TensorShape | None:
-    """Some of the sizes that a vector describes; None where it is not known which these are."""
+    """Return some of the sizes that a vector describes, or None if it is not known which ones."""
     attrs = op.attrs
     if any(attrs.get(f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
         return None
@@ -263,9 +266,9 @@ def _rank(op: Operation) -> Array | None:
 
 
 def _value_from_inputs(*op_types: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers ``function(op, *values)`` for op types, where all inputs are known and the result is small.
+    """Register ``function(op, *values)`` for ops with known inputs and a small result.
 
-    It may give None too.
+    The function may return None.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -296,7 +299,7 @@ def _broadcast(op: Operation, one: Array, other: Array) -> Any:
         return broadcast_shapes(
             TensorShape.of(tuple(one.tolist())), TensorShape.of(tuple(other.tolist()))
         ).sizes
-    except ValueError:  # which is said when it runs
+    except ValueError:  # the step reports it
         return None
 
 
@@ -332,7 +335,7 @@ def _slice_value(op: Operation) -> Array | None:
     if value is not None:
         return np.asarray(_strided_slice(op, value, *bounds))  # type: ignore[arg-type]
     is_one_size = op.attrs["shrink_axis_mask"] == 1 and len(bounds[0]) == 1  # type: ignore[arg-type]
-    # Of a shape that is known in part, release 1.15 knows no single size.
+    # Release 1.15 uses no single size of a partially known shape.
     if source.op.type == "Shape" and is_one_size and rules() != "1.15":
         sizes = source.op.inputs[0].shape.sizes
         if sizes is not None and -len(sizes) <= int(bounds[0][0]) < len(sizes):  # type: ignore[index]

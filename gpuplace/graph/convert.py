@@ -1,7 +1,7 @@
-"""Python values as tensors of the default graph: the first step of every op's Python function.
+"""Convert Python values to tensors of the default graph: the first step of each op's Python function.
 
-A tensor is taken as it is; a list that holds tensors is packed; everything else becomes a constant. Other
-classes (variables, indexed slices) register a conversion.
+A tensor is used unchanged; a list that contains tensors is packed; anything else becomes a constant. Other classes
+(variables, indexed slices) register a conversion.
 
 Source: tensorflow/python/framework/ops.py and ops/array_ops.py, release 1.15 (order of conversions, names,
 messages).
@@ -37,7 +37,7 @@ _conversions: list[tuple[int, int, Any, Conversion]] = []
 
 
 def get_default_graph() -> Graph:
-    """The graph that operations made by this thread go to."""
+    """Return the graph to which this thread adds operations."""
     stack = graph_stack.stack
     return stack[-1] if stack else _default_graph(Graph)
 
@@ -45,15 +45,15 @@ def get_default_graph() -> Graph:
 def register_tensor_conversion_function(
     base_type: type | tuple[type, ...], conversion_func: Conversion, priority: int = 100
 ) -> None:
-    """Makes instances of a type convertible to tensors, wherever an op takes one.
+    """Register a conversion of instances of a type to tensors.
 
     Args:
-        base_type: the type or tuple of types converted.
-        conversion_func: ``(value, dtype=None, name=None, as_ref=False)`` to a tensor, or NotImplemented.
-        priority: lower ones are tried first; the earlier registered first on a tie.
+        base_type: type or tuple of types to convert.
+        conversion_func: ``(value, dtype=None, name=None, as_ref=False)`` -> a tensor or NotImplemented.
+        priority: lower numbers are tried first; on a tie, the one registered earlier.
 
     Raises:
-        TypeError: ``conversion_func`` cannot be called.
+        TypeError: ``conversion_func`` is not callable.
     """
     if not callable(conversion_func):
         raise TypeError("conversion_func must be callable.")
@@ -68,21 +68,21 @@ def make_constant(
     name: str | None = "Const",
     verify_shape: Any = False,
 ) -> Tensor:
-    """Adds a ``Const``; arguments and errors are those of ``dtypes.as_array``. It holds a copy of an array.
+    """Add a ``Const`` that copies the value; for arguments and errors see ``dtypes.as_array``.
 
     Args:
-        value: a scalar, nested lists, or an array.
-        dtype: its type; None: what the value suggests.
-        shape: its shape; None: the value's.
-        name: name of the op.
-        verify_shape: refuse a value of another shape.
+        value: scalar, nested lists, or array.
+        dtype: element type; None: inferred from the value.
+        shape: shape; None: the shape of the value.
+        name: name of the operation.
+        verify_shape: raise an error if the value has another shape.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     try:
         array = own_array(value, wanted, shape, verify_shape)
     except MemoryError as error:
         raise ResourceExhaustedError.of(f"OOM when allocating a constant: {error}") from error
-    except NotImplementedError as error:  # a tensor among the values
+    except NotImplementedError as error:  # the values include a tensor
         raise TypeError("List of Tensors when single Tensor expected") from error
     given = None if shape is None else count_of(value)
     tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None, given)
@@ -102,22 +102,22 @@ def convert_to_tensor(
     dtype_hint: DTypeLike | None = None,
     as_ref: bool = False,
 ) -> Tensor:
-    """Returns ``value`` as a tensor of the default graph.
+    """Return ``value`` as a tensor of the default graph.
 
     Args:
-        value: a tensor, variable, array, Python value, or nested list of these.
+        value: tensor, variable, array, Python value, or nested list of these.
         dtype: required element type; None for any.
-        name: name of a constant that is made.
-        preferred_dtype: element type to use where the value fits it.
-        dtype_hint: the newer name of ``preferred_dtype``.
+        name: name of a constant that is added.
+        preferred_dtype: element type to use if the value can be converted to it.
+        dtype_hint: newer name of ``preferred_dtype``.
         as_ref: keep a reference to a variable.
 
     Returns:
-        A tensor; ``value`` itself where it is one.
+        A tensor; ``value`` itself if it is a tensor.
 
     Raises:
         TypeError: the value cannot be converted to ``dtype``.
-        ValueError: a tensor of another type, or a ragged value.
+        ValueError: ``value`` is a tensor of another type or a ragged list.
     """
     preferred_dtype = preferred_dtype if preferred_dtype is not None else dtype_hint
     wanted = None if dtype is None else as_dtype(dtype)
@@ -143,7 +143,7 @@ def convert_to_tensor(
     if isinstance(value, Operation):
         raise TypeError(
             f"Can't convert Operation '{value.name}' to Tensor (target dtype={wanted!r}, name={name!r},"
-            f" as_ref={as_ref!r}): an operation has none, or several in its outputs"
+            f" as_ref={as_ref!r}): an operation has no value; convert one of its outputs"
         )
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
         found = _common_dtype(value)
@@ -182,7 +182,7 @@ def _common_dtype(value: Sequence[Any]) -> DType | None:
 
 
 def _with_casts(values: Sequence[Any], dtype: DType) -> list[Any]:
-    """Nested lists whose tensors are cast to a type; leaves that are no tensors stay, to be converted to it."""
+    """Return nested lists with their tensors cast to a type; leaves that are not tensors are unchanged."""
     result = []
     for value in values:
         if isinstance(value, (list, tuple)):
@@ -198,7 +198,7 @@ def _with_casts(values: Sequence[Any], dtype: DType) -> list[Any]:
 
 
 def _pack(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:
-    """Packs nested lists of which some leaves are tensors, a constant for each that is not."""
+    """Pack nested lists that contain tensors; other leaves become constants."""
     graph = get_default_graph()
     with graph.name_scope(name) as scope:
         parts = []
@@ -228,13 +228,13 @@ def convert_n_to_tensor(
     preferred_dtype: Any = None,
     as_ref: bool = False,
 ) -> list[Tensor]:
-    """Converts each of a list of values.
+    """Convert each value of a list.
 
     Args:
-        values: a list or tuple of what ``convert_to_tensor`` takes.
+        values: list or tuple of values that ``convert_to_tensor`` accepts.
         dtype: required element type; None for any.
-        name: constants are named ``name_0``, ``name_1``, ...
-        preferred_dtype: element type to use where a value fits it.
+        name: prefix of the names of constants: ``name_0``, ``name_1``, ...
+        preferred_dtype: element type to use if a value can be converted to it.
         as_ref: keep references to variables.
 
     Returns:
@@ -256,7 +256,7 @@ def convert_n_to_tensor(
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
 ) -> OpScope:
-    """A name scope for an op's Python function, as a ``with`` block or decorator; gives the scope's name.
+    """Return a name scope for an op's Python function, as a ``with`` block or decorator; it yields the scope's name.
 
     >>> import gpuplace as tf
     >>> with tf.name_scope("tower") as scope:
@@ -265,17 +265,18 @@ def name_scope(
 
     Args:
         name: the caller's name, or None.
-        default_name: the name where ``name`` is None.
-        values: the op's arguments; they have to be of one graph, which becomes the default one inside.
+        default_name: name to use if ``name`` is None.
+        values: the op's arguments. They must belong to one graph, which becomes the default graph inside.
 
     Raises:
-        ValueError: when entered: neither name is given although ``values`` are, or the values are of several graphs.
+        ValueError: on entry: both names are None although ``values`` are passed, or the values belong to several
+            graphs.
     """
     return OpScope(name, default_name, values)
 
 
 class OpScope(Block):
-    """A ``name_scope`` block; what is wrong with it is said when it is entered."""
+    """A ``name_scope`` block, which raises its errors on entry."""
 
     def __init__(self, name: str | None, default_name: str | None, values: Sequence[Any] | None) -> None:
         self._arguments = name, default_name, values
@@ -316,28 +317,29 @@ class OpScope(Block):
 def _end_op_scope(
     thread: int, of_thread: Any, names: Sequence[str], stack: list[Any], depth: int, graph: Graph
 ) -> None:
-    """Ends the name scope and the default graph of an ``OpScope``, if they are still there."""
+    """End the name scope and the default graph of an ``OpScope``, if they still exist."""
     end_name(thread, of_thread, names)
     end_default(thread, stack, depth, graph)
 
 
 _PLAIN = frozenset({NoneType, bool, int, float, str, bytes, DType, TensorShape, np.ndarray})
-"""Types that belong to no graph."""
+"""Types whose values belong to no graph."""
 
 
 def graph_for(element: Any) -> Graph:
-    """Where operations on a tensor or variable go: its graph, or the body of a function that is being built."""
+    """Return the graph for operations on a tensor or variable: its own, or the function body under construction."""
     stack = graph_stack.stack
     found: Graph = stack[-1] if stack and stack[-1].is_traced else element.graph
     return found
 
 
 def graph_of(values: Collection[Any]) -> Graph:
-    """The graph that the tensors and operations among ``values``, one level of lists deep, belong to, else the
-    default one; within the body of a function always that, which takes tensors of the graph around it.
+    """Return the graph of the tensors and operations among ``values``, or the default graph.
+
+    Within a function body the result is always the body.
 
     Raises:
-        ValueError: they belong to several graphs.
+        ValueError: the values belong to several graphs.
     """
     stack = graph_stack.stack
     if stack and stack[-1].is_traced:

@@ -1,6 +1,6 @@
-"""Reading the catalogue's data files: a header of facts, then one block of lines per op.
+"""Read the catalogue's data files: a header of facts, then one block of lines for each op.
 
-Both files of a release, op definitions here and kernel registrations in the kernels layer, are gzip-compressed text:
+Both files of a release (op definitions here, kernel registrations in the kernels layer) are gzip-compressed text:
 
     # gpuplace data, format 1: op definitions
     # release: 2.21
@@ -10,7 +10,7 @@ Both files of a release, op definitions here and kernel registrations in the ker
     < a: T
     > product: T
 
-Reading splits the text into blocks and no further; a block is parsed when somebody asks for its op.
+Reading only splits the text into blocks; a block is parsed when its op is requested.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ FORMAT = "# gpuplace data, format 1:"
 
 @dataclass(frozen=True)
 class DataFile:
-    """One catalogue file, split into blocks."""
+    """A catalogue file, split into blocks."""
 
     facts: dict[str, str]
     """The header's ``label: value`` lines, such as ``release`` and ``ops``."""
     blocks: dict[str, str]
-    """Op name to the lines below it, unparsed."""
+    """Op name -> the lines below it, unparsed."""
 
 
 def read_data_file(package: str, name: str) -> DataFile:
-    """Reads ``data/NAME`` of ``package``.
+    """Read ``data/NAME`` of ``package``.
 
     Raises:
         FileNotFoundError: the package has no such file.
-        ValueError: the file is of another format than this release of gpuplace reads.
+        ValueError: this version of gpuplace cannot read the format of the file.
     """
     compressed = pkgutil.get_data(package, f"data/{name}")
     if compressed is None:

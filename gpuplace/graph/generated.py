@@ -1,4 +1,4 @@
-"""Functions of single ops, as TensorFlow generates them: inputs and attributes in, tensors out.
+"""Functions for single ops, as TensorFlow generates them: inputs and attributes in, tensors out.
 
 Source: tensorflow/python/framework/python_op_gen.cc, release 1.15 (names, order of arguments, results).
 """
@@ -17,13 +17,13 @@ from gpuplace.graph.operation import Operation
 
 
 def snake_case(op_type: str) -> str:
-    """The name of an op's function in TensorFlow's generated modules.
+    """Return the name of an op's function in TensorFlow's generated modules.
 
     >>> [snake_case(name) for name in ("MatMul", "BatchToSpaceND", "Conv2D", "VariableV2")]
     ['mat_mul', 'batch_to_space_nd', 'conv2d', 'variable_v2']
 
     Args:
-        op_type: the op's type.
+        op_type: op type.
     """
     made = []
     for index, letter in enumerate(op_type):
@@ -42,10 +42,10 @@ def by_snake_case() -> dict[str, str]:
 
 
 def parameters(op_def: OpDef) -> list[str]:
-    """The arguments of an op's function in their order: inputs, attributes without a default, those with one.
+    """Return the parameters of an op's function in order: inputs, then attributes without and with a default.
 
     Args:
-        op_def: its signature; attributes that inputs decide are no arguments.
+        op_def: signature of the op; attributes that the inputs determine are not parameters.
     """
     decided: set[str | None] = set()
     for arg in op_def.inputs:
@@ -56,13 +56,13 @@ def parameters(op_def: OpDef) -> list[str]:
 
 
 def _names(op_type: str) -> dict[str, str]:
-    """The arguments of an op's function in their order, and the inputs and attributes that they are."""
+    """Return the parameters of an op's function in order, mapped to inputs and attributes."""
     own = parameters(op_registry().lookup(op_type))
     return {ARGUMENTS_RENAMED.get((op_type, name), name): name for name in own} | {"name": "name"}
 
 
 def _called(op_type: str, function: str, names: dict[str, str], arguments: dict[str, Any]) -> Any:
-    """What comes of a call by keyword."""
+    """Return the result of a call with keyword arguments."""
     for name in arguments:
         if name not in names:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
@@ -74,7 +74,7 @@ def _doc(op_type: str) -> str:
 
 
 def results(operation: Operation) -> Any:
-    """What an op's function returns: the operation if it has no outputs, its one output, or a named tuple.
+    """Return the result of an op's function: the operation (no outputs), its only output, or a named tuple.
 
     Args:
         operation: the operation.
@@ -95,10 +95,10 @@ def results(operation: Operation) -> Any:
 
 @cache
 def op_function(op_type: str) -> Callable[..., Any]:
-    """The function of an op in TensorFlow's generated modules: inputs and attributes also by position.
+    """Return an op's function of TensorFlow's generated modules, which also accepts positional arguments.
 
     Args:
-        op_type: the op's type.
+        op_type: op type.
     """
     names = _names(op_type)
     order = list(names)
@@ -120,10 +120,10 @@ def op_function(op_type: str) -> Callable[..., Any]:
 
 @cache
 def keyword_function(op_type: str) -> Callable[..., Any]:
-    """The function of an op in ``tf.raw_ops``: inputs and attributes by keyword.
+    """Return an op's function of ``tf.raw_ops``, which accepts keyword arguments only.
 
     Args:
-        op_type: the op's type.
+        op_type: op type.
     """
 
     names = _names(op_type)

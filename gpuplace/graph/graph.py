@@ -1,4 +1,4 @@
-"""The dataflow graph: operations under unique names, made within scopes.
+"""The dataflow graph: operations with unique names, created within scopes.
 
 >>> graph = Graph()
 >>> with graph.as_default(), graph.device("/gpu:1"), graph.name_scope("tower"):
@@ -53,12 +53,12 @@ from gpuplace.typing import DeviceLike, GraphDef, OperationLike, VersionDef
 
 DEFAULT_GRAPH_SEED = 87654321
 GRAPH_DEF_VERSIONS = {"1.15": 134, "2.21": 2474}
-"""The GraphDef version that each release writes."""
+"""TensorFlow release -> the GraphDef version that it writes."""
 
 
 @dataclass
 class GraphVersions:
-    """Which TensorFlow made a graph, and which can read it, as GraphDef versions."""
+    """GraphDef versions: which TensorFlow wrote a graph, and which can read it."""
 
     producer: int
     min_consumer: int = 0
@@ -66,28 +66,28 @@ class GraphVersions:
 
 
 def name_from_scope_name(name: str) -> str:
-    """The operation name in a scope name: without the slash at its end."""
+    """Return a scope name without its trailing slash."""
     return name[:-1] if name.endswith("/") else name
 
 
 class Graph(Collections):
     """A dataflow graph.
 
-    Operations can be added from several threads. Each has a name scope, and builds loops and branches, of its own;
-    devices, colocations and control dependencies belong to the graph, as in TensorFlow, until
-    ``switch_to_thread_local`` gives each thread its own.
+    Several threads can add operations. Each thread has its own name scope, loops and branches. Devices, colocations and
+    control dependencies belong to the graph, as in TensorFlow, until ``switch_to_thread_local`` gives each thread its
+    own.
     """
 
     is_traced = False
-    """Whether it is the body of a function, see ``gpuplace.graph.traced_graph``."""
+    """Whether the graph is the body of a function; see ``gpuplace.graph.traced_graph``."""
     _building_function = False
-    """Whether ``init_scope`` leaves it, as it does bodies of functions."""
+    """Whether ``init_scope`` leaves the graph, as it leaves function bodies."""
     is_func_graph = False
-    """Whether it is that of a ``tf.function``, in which loops and conditionals are calls of functions."""
+    """Whether the graph belongs to a ``tf.function``, whose loops and conditionals are function calls."""
     adds_control_dependencies = False
-    """Whether it is that of a function whose stateful operations run in the order of the program."""
+    """Whether the graph belongs to a function that runs stateful operations in program order."""
     _evaluate: Callable[[Tensor], Any] | None = None
-    """Gives the values of tensors while the graph is made, where they have values: in ``tf.py_function``."""
+    """Returns the values of tensors during construction, where tensors have values: in ``tf.py_function``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,18 +109,18 @@ class Graph(Collections):
         self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
         self.seed: int | None = None
         self.functions: dict[str, bytes] = {}
-        """Library functions: name to serialised ``FunctionDef``."""
+        """Library functions: name -> serialised ``FunctionDef``."""
         self.function_bodies: dict[str, Any] = {}
-        """Library functions: name to the graph of the function (``FunctionBody``), where it was made already."""
+        """Library functions: name -> graph of the function (``FunctionBody``), if it was built already."""
         self.gradient_functions: dict[str, str] = {}
-        """Library functions: name to the name of the gradient."""
+        """Library functions: name -> name of the gradient function."""
         self.function_op_defs: dict[str, OpDef] = {}
-        """Signatures of the library functions, for nodes that call one by name."""
+        """Signatures of the library functions, for nodes that call a function by name."""
         self.attached: dict[Any, Any] = {}
-        """What other modules keep of the graph as long as it lives, by keys of theirs. Not in dictionaries with weak
-        keys, whose callbacks would drop the exception of a signal handler."""
+        """Data that other modules keep for the life of the graph, under their own keys. Dictionaries with weak keys
+        would not do: their callbacks drop the exception of a signal handler."""
         self._read_as: Any = None
-        """What a placer has read it as, and when: `gpuplace.placer.from_graph`'s."""
+        """The placer's arrays of the graph and their version, for `gpuplace.placer.from_graph`."""
 
     # Operations
 
@@ -136,17 +136,18 @@ class Graph(Collections):
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """Adds an operation.
+        """Add an operation.
 
         Args:
-            op_type: its type.
-            inputs: tensors of this graph, in the order of the signature, lists flattened.
-            dtypes: types of the outputs; from the signature if None.
+            op_type: op type.
+            inputs: tensors of this graph, in signature order, with lists flattened.
+            dtypes: output types; None: those of the signature.
             input_types: ignored; kept for TensorFlow's argument order.
-            name: its name, made unique; taken as it is, without the slash, where it ends in one. None: the type.
-            attrs: attribute values in their Python form, or as ``AttrValue``; defaults are filled in.
-            op_def: its signature; looked up if None.
-            compute_shapes: infer the shapes of the outputs.
+            name: name, made unique. A name that ends in a slash is used unchanged, without the slash. None: the op
+                type.
+            attrs: attribute values in their Python form or as ``AttrValue``; missing ones have their defaults.
+            op_def: signature of the op; None: looked up.
+            compute_shapes: infer the output shapes.
             compute_device: apply the device scopes.
 
         Returns:
@@ -154,7 +155,7 @@ class Graph(Collections):
 
         Raises:
             gpuplace.errors.NotFoundError: no op of this type is registered.
-            ValueError: an invalid name, an input of another graph, or shapes that do not fit.
+            ValueError: the name is invalid, an input belongs to another graph, or the shapes do not match.
             RuntimeError: the graph is finalised.
         """
         if op_def is None:
@@ -188,7 +189,7 @@ class Graph(Collections):
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """Adds an operation of which the name is valid, the inputs are of this graph and the attributes complete."""
+        """Add an operation with a valid name, inputs of this graph and complete attributes."""
         with self.lock:
             check_not_finalized(self)
             if name in self.by_name:
@@ -222,7 +223,7 @@ class Graph(Collections):
             return op
 
     def _add_to_context(self, op: Operation) -> None:
-        """Makes an operation part of the branch or loop that is being built, which may redirect its inputs."""
+        """Add an operation to the branch or loop under construction, which may redirect its inputs."""
         context, contexts = self.scopes.of_thread.context, self.scopes.contexts
         if context is not None:
             contexts[op] = context
@@ -233,7 +234,7 @@ class Graph(Collections):
             context.add_op(op)
 
     def _note_consumers(self) -> None:
-        """Completes the lists of consumers, which few programs ask for, by the operations since the last time."""
+        """Update the lists of consumers, which few programs need, with the operations added since the last call."""
         with self.lock:
             operations = self._operations
             for index in range(self._noted, len(operations)):
@@ -257,7 +258,7 @@ class Graph(Collections):
         op.attrs[CLASS_ATTR] = tuple(sorted(groups))
 
     def origin_of(self, op: Operation) -> Tensor | None:
-        """The tensor of a graph around this one that an operation stands for; None: only functions have such ones.
+        """Return the captured outer tensor that an operation stands for; None outside function bodies.
 
         Args:
             op: the operation.
@@ -265,51 +266,51 @@ class Graph(Collections):
         return None
 
     def get_operations(self) -> list[Operation]:
-        """All operations, in the order in which they were made."""
+        """Return all operations in creation order."""
         return list(self._operations)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """Returns the operation of that name.
+        """Return the operation with a name.
 
         Args:
-            name: such as ``"tower/MatMul"``.
+            name: name such as ``"tower/MatMul"``.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such operation.
             TypeError: ``name`` is not a string.
-            ValueError: it is the name of a tensor.
+            ValueError: ``name`` is a tensor name.
         """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """Returns the tensor of that name.
+        """Return the tensor with a name.
 
         Args:
             name: ``"<operation>:<output>"``.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such tensor.
             TypeError: ``name`` is not a string.
-            ValueError: it is not the name of a tensor.
+            ValueError: ``name`` is not a tensor name.
         """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """Returns the tensor or operation of this graph that something stands for.
+        """Return the tensor or operation of this graph that an object represents.
 
         Args:
-            obj: a name (``"op"``, ``"op:0"``), a tensor, an operation, or something convertible such as a variable.
-            allow_tensor: whether it may be a tensor.
-            allow_operation: whether it may be an operation.
+            obj: a name (``"op"``, ``"op:0"``), a tensor, an operation, or a convertible object such as a variable.
+            allow_tensor: whether the result may be a tensor.
+            allow_operation: whether the result may be an operation.
 
         Raises:
-            KeyError: no such name.
-            TypeError: ``obj`` is nothing of the kind.
-            ValueError: an element of another graph, or a name of the wrong kind.
+            KeyError: there is no such name.
+            TypeError: ``obj`` is none of these.
+            ValueError: ``obj`` belongs to another graph, or the name has the wrong form.
         """
         if not allow_tensor and not allow_operation:
             raise ValueError("allow_tensor and allow_operation can't both be False.")
@@ -368,15 +369,15 @@ class Graph(Collections):
     # Names
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """Returns a name within the current name scope that no operation has.
+        """Return an unused operation name within the current name scope.
 
         >>> graph = Graph()
         >>> graph.unique_name("x"), graph.unique_name("X")
         ('x', 'X_1')
 
         Args:
-            name: the name wanted; ``_1``, ``_2``, ... is added where it is taken. Case does not distinguish.
-            mark_as_used: take the name, so that nobody else gets it.
+            name: requested name; ``_1``, ``_2``, ... is appended if it is in use, ignoring case.
+            mark_as_used: reserve the name.
         """
         if isinstance(name, bytes):
             name = name.decode()
@@ -399,7 +400,7 @@ class Graph(Collections):
             return name
 
     def name_scope(self, name: str | None) -> NameScope:
-        """Prefixes the names of operations made in the ``with`` block.
+        """Prefix the names of operations made in the ``with`` block.
 
         >>> graph = Graph()
         >>> with graph.name_scope("tower") as scope:
@@ -407,27 +408,28 @@ class Graph(Collections):
         ('tower/', 'tower/x')
 
         Args:
-            name: the scope's, made unique; one that ends in a slash re-enters a scope; None or ``""`` goes back to the
-                outermost one.
+            name: name of the scope, made unique. A name that ends in a slash re-enters that scope; None or ``""``
+                returns to the outermost scope.
 
         Returns:
-            A context manager that gives the scope's own name, with a slash at its end.
+            A context manager that yields the scope's name with a trailing slash.
 
         Raises:
-            ValueError: when entered: the name has characters that TensorFlow does not allow.
+            ValueError: on entry: the name contains characters that TensorFlow does not allow.
         """
         return NameScope(self, name)
 
     def get_name_scope(self) -> str:
-        """The current name scope of this thread, without a slash at its end."""
+        """Return the current name scope of this thread, without a trailing slash."""
         return self.scopes.of_thread.name_stack
 
     # Scopes
 
     def switch_to_thread_local(self) -> None:
-        """Gives each thread devices, colocations and control dependencies of its own, from now on.
+        """Give each thread its own devices, colocations and control dependencies from now on.
 
-        A thread's scopes start as those of the graph are now; without this call, what one thread enters holds for all.
+        A thread's scopes start as a copy of the graph's current scopes. Without this call, a scope that one thread
+        enters applies to all threads.
 
         >>> graph = Graph()
         >>> graph.switch_to_thread_local()
@@ -442,31 +444,32 @@ class Graph(Collections):
         self.scopes.are_thread_local = True
 
     def as_default(self) -> Pushed[Graph]:
-        """Makes this the thread's default graph within a ``with`` block."""
+        """Make this graph the thread's default graph within a ``with`` block."""
         return graph_stack.push(self)
 
     def device(self, device_name_or_function: DeviceLike) -> DeviceBlock:
-        """Operations made in the ``with`` block request this device.
+        """Request this device for operations created in the ``with`` block.
 
         Args:
-            device_name_or_function: a name such as ``"/gpu:1"`` or a ``DeviceSpec``, whose parts those of inner scopes
-                override; a function from operation to device, which decides alone; or None, to ignore outer scopes.
+            device_name_or_function: a name such as ``"/gpu:1"`` or a ``DeviceSpec``, which inner scopes override part
+                by part; a function from operation to device, whose result replaces the device; or None to ignore outer
+                scopes.
 
         Raises:
             ValueError: the name is malformed.
-            TypeError: it is nothing of the kind.
+            TypeError: the argument is none of these.
         """
         return DeviceBlock(self, make_device_scope(device_name_or_function, 2))
 
     def colocate_with(self, op: OperationLike | None, ignore_existing: bool = False) -> ColocationBlock:
-        """Operations made in the ``with`` block are placed where ``op`` is; outer device scopes do not apply.
+        """Colocate operations created in the ``with`` block with ``op``; outer device scopes do not apply.
 
         Args:
-            op: an operation, tensor or variable; None, together with ``ignore_existing``, ends outer colocations.
-            ignore_existing: forget outer colocations.
+            op: operation, tensor or variable; None, together with ``ignore_existing``, ends outer colocations.
+            ignore_existing: ignore outer colocations.
 
         Raises:
-            ValueError: ``op`` is None without ``ignore_existing``, or of another graph.
+            ValueError: ``op`` is None without ``ignore_existing``, or belongs to another graph.
         """
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
@@ -475,20 +478,20 @@ class Graph(Collections):
         return ColocationBlock(self, [self._operation_beside(op)], ignore_existing)
 
     def _operation_beside(self, item: Any) -> Operation:
-        """The operation that others are placed with."""
+        """Return the operation to colocate with."""
         return self._operation_of(item)
 
     def control_dependencies(
         self, control_inputs: Iterable[OperationLike] | None
     ) -> ControlDependenciesBlock:
-        """Operations made in the ``with`` block run after others.
+        """Run operations created in the ``with`` block after ``control_inputs``.
 
         Args:
-            control_inputs: a list of operations and tensors of this graph; None ends outer blocks.
+            control_inputs: list of operations and tensors of this graph; None ends outer blocks.
 
         Raises:
-            TypeError: an element is neither operation nor tensor.
-            ValueError: one is of another graph.
+            TypeError: an element is neither an operation nor a tensor.
+            ValueError: an element belongs to another graph.
         """
         if control_inputs is None:
             return ControlDependenciesBlock(self, None)
@@ -496,14 +499,14 @@ class Graph(Collections):
         controls: dict[Operation, None] = {}
         for item in control_inputs:
             if hasattr(item, "_handle") and hasattr(item, "op"):
-                item = item.op  # a resource variable: its handle, not a read of it
+                item = item.op  # for a resource variable, its handle, not a read of it
             op = self._operation_of(item)
             if op not in current:
                 controls[op] = None
         return ControlDependenciesBlock(self, list(controls))
 
     def _operation_of(self, item: Any) -> Operation:
-        """The operation that something stands for; of several tensors that belong together, that of the first."""
+        """Return the operation that an object represents, or that of its first tensor."""
         if not isinstance(item, (Operation, Tensor, str)) and not hasattr(item, "_as_graph_element"):
             made_by = getattr(item, "op", None)
             item = made_by if isinstance(made_by, Operation) else item
@@ -513,10 +516,10 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Stateful operations made in the ``with`` block keep their state in this container.
+        """Keep the state of stateful operations created in the ``with`` block in this container.
 
         Args:
-            container_name: its name; ``""`` is the default one.
+            container_name: name of the container; ``""`` is the default container.
         """
         outer, self.scopes.container = self.scopes.container, container_name
         try:
@@ -530,7 +533,7 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def _kernel_label_map(self, labels: Mapping[str, str]) -> Iterator[None]:
-        """Asks for kernels with a label, per op type, for operations made inside."""
+        """Request kernels with a label, by op type, for operations created in the block."""
         outer = self.scopes.kernel_labels
         self.scopes.kernel_labels = {**outer, **labels}
         try:
@@ -540,10 +543,10 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
-        """Operations made in the ``with`` block get other gradient functions.
+        """Use other gradient functions for operations created in the ``with`` block.
 
         Args:
-            overrides: op type to the name that the function was registered under.
+            overrides: op type -> the name that the gradient function was registered under.
         """
         outer = self.scopes.gradient_overrides
         self.scopes.gradient_overrides = {**outer, **overrides}
@@ -556,7 +559,7 @@ class Graph(Collections):
 
     @property
     def version(self) -> int:
-        """A number that grows with every operation added."""
+        """A number that grows with each operation added."""
         return self._last_id
 
     @property
@@ -566,45 +569,45 @@ class Graph(Collections):
 
     @property
     def finalized(self) -> bool:
-        """Whether the graph may no longer change."""
+        """Whether the graph can no longer be changed."""
         return self._finalized
 
     def finalize(self) -> None:
-        """Makes every further change an error (RuntimeError)."""
+        """Make each further change an error (RuntimeError)."""
         self._finalized = True
 
     def _unsafe_unfinalize(self) -> None:
         self._finalized = False
 
     def prevent_feeding(self, tensor: Tensor) -> None:
-        """Makes feeding a tensor an error.
+        """Forbid feeding a tensor.
 
         Args:
-            tensor: of this graph.
+            tensor: tensor of this graph.
         """
         self._unfeedable.add(tensor)
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether a tensor may be fed.
+        """Return whether a tensor may be fed.
 
         Args:
-            tensor: of this graph.
+            tensor: tensor of this graph.
         """
         return tensor not in self._unfeedable
 
     def prevent_fetching(self, op: Operation) -> None:
-        """Makes fetching an operation and its outputs an error.
+        """Forbid fetching an operation and its outputs.
 
         Args:
-            op: of this graph.
+            op: operation of this graph.
         """
         self._unfetchable.add(op)
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
-        """Whether a tensor or operation may be fetched.
+        """Return whether a tensor or operation may be fetched.
 
         Args:
-            tensor_or_op: of this graph.
+            tensor_or_op: tensor or operation of this graph.
         """
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable
@@ -621,11 +624,11 @@ class Graph(Collections):
     # As messages, and in notebooks
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """Returns the graph as a ``GraphDef``; other threads add nothing to it meanwhile.
+        """Return the graph as a ``GraphDef``; other threads cannot add operations meanwhile.
 
         Args:
-            from_version: leave out the operations that were there at this ``graph.version``; None: all are in.
-            add_shapes: give every node an ``_output_shapes`` attribute.
+            from_version: leave out operations that existed at this ``graph.version``; None: include all.
+            add_shapes: add the ``_output_shapes`` attribute to each node.
         """
         as_graph_def = above("gpuplace.graphdef.export", "as_graph_def")
 
@@ -634,7 +637,7 @@ class Graph(Collections):
 
     @property
     def graph_def_versions(self) -> VersionDef:
-        """The graph's versions as a ``VersionDef``."""
+        """Return the graph's versions as a ``VersionDef``."""
         version_def = above("gpuplace.graphdef.export", "version_def")
 
         return version_def(self)
@@ -675,7 +678,7 @@ def make_outputs(op: Operation, dtypes: Sequence[DType], compute_shapes: bool = 
 
 
 def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
-    """ValueError for an input of another graph."""
+    """Raise ValueError for an input of another graph."""
     for tensor in inputs:
         if tensor.op.graph is not graph:
             raise ValueError(f"{tensor!r} must be from the same graph as this graph, {graph!r}.")

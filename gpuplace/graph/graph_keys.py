@@ -7,7 +7,7 @@ from typing import Any
 
 
 class GraphKeys:
-    """Standard names under which a graph collects things."""
+    """Standard names of collections."""
 
     GLOBAL_VARIABLES = "variables"
     VARIABLES = "variables"
@@ -43,4 +43,4 @@ class GraphKeys:
 
 
 COLLECTED: dict[str, Any] = {}
-"""Collection -> the class of what is in it, where that class belongs to a layer above, which puts it here."""
+"""Collection -> the class of its items; higher layers register theirs here."""

@@ -1,8 +1,8 @@
-"""Lists that say the same thing many times, kept as short as they were written.
+"""Run-length encoded lists, for lists that repeat the same items many times.
 
-A node may declare two billion inputs in a dozen bytes (`N = 2147483647`), and a function's signature may use one list
-of types for each of a thousand arguments. A `LongList` holds each part once, with how often it stands in a row; length,
-items and membership cost no more than the parts do.
+A node may declare two billion inputs in a dozen bytes (`N = 2147483647`), and the signature of a function may use one
+list of types for each of a thousand arguments. A `LongList` stores each part once, with its number of repetitions.
+Length, item access and membership cost no more than the parts.
 
 >>> types = joined([("float",), repeated("int32", 3_000_000), ("bool",)])
 >>> len(types), types[0], types[1], types[-1], "int32" in types, "half" in types
@@ -29,11 +29,11 @@ SHORT = 64
 """Items; lists up to this length are plain tuples."""
 
 MAX_LENGTH = (1 << 31) - 1
-"""Items; TensorFlow counts the inputs and outputs of a node with a 32-bit number."""
+"""Items; TensorFlow counts a node's inputs and outputs with a 32-bit number."""
 
 
 class LongList(Sequence[Item]):
-    """A sequence of parts, each a tuple of items that stands some times in a row.
+    """A sequence of parts, each a tuple of items with a number of consecutive repetitions.
 
     Raises:
         InvalidArgumentError: more than `MAX_LENGTH` items.
@@ -72,16 +72,16 @@ class LongList(Sequence[Item]):
 
     @property
     def different(self) -> list[tuple[Item, ...]]:
-        """The parts, equal objects once: all items are among them."""
+        """The parts, with equal objects once; together they contain all items."""
         return list({id(items): items for items, _ in self._parts}.values())
 
     @property
     def parts(self) -> tuple[tuple[tuple[Item, ...], int], ...]:
-        """`(items, how often in a row)` in order."""
+        """`(items, repetitions)` in order."""
         return self._parts
 
     def map(self, function: Callable[[Item], Other]) -> LongList[Other]:
-        """The list of what `function` gives for each item; it is asked once an item of a part."""
+        """Return the list of `function(item)` for each item; `function` is called once for each item of a part."""
         made = {id(items): tuple(map(function, items)) for items in self.different}
         return LongList([(made[id(items)], times) for items, times in self._parts])
 
@@ -90,7 +90,7 @@ class LongList(Sequence[Item]):
 
 
 class Positions(Set[int]):
-    """Positions in a long list: the union of ranges, none of which is written out.
+    """Positions in a long list: the union of ranges, stored as ranges.
 
     >>> places = Positions([range(3), range(10, 1 << 30)])
     >>> len(places), 2 in places, 5 in places, 1_000_000 in places
@@ -113,7 +113,7 @@ class Positions(Set[int]):
 
 
 def repeated(item: Item, times: int) -> Sequence[Item]:
-    """One item many times; a tuple where it is short.
+    """Return a list that repeats one item; a short list is a tuple.
 
     Raises:
         InvalidArgumentError: more than `MAX_LENGTH` times, or fewer than 0.
@@ -124,7 +124,7 @@ def repeated(item: Item, times: int) -> Sequence[Item]:
 
 
 def joined(lists: Sequence[Sequence[Item]]) -> Sequence[Item]:
-    """The lists one after the other; a tuple where that is short, or no longer than one of them.
+    """Concatenate lists; the result is a tuple if it is short or no longer than one of the lists.
 
     Raises:
         InvalidArgumentError: more than `MAX_LENGTH` items.
@@ -140,17 +140,17 @@ def joined(lists: Sequence[Sequence[Item]]) -> Sequence[Item]:
 
 
 def mapped(items: Sequence[Item], function: Callable[[Item], Other]) -> Sequence[Other]:
-    """What `function` gives for each item, as long or as short as the list."""
+    """Return `function(item)` for each item, in a list of the same form."""
     return items.map(function) if isinstance(items, LongList) else tuple(map(function, items))
 
 
 def different_items(items: Sequence[Item]) -> set[Item]:
-    """The items, each once."""
+    """Return the distinct items."""
     return set(chain.from_iterable(items.different)) if isinstance(items, LongList) else set(items)
 
 
 def listed(items: Sequence[Any], text: Callable[[Any], str], limit: int = 1000) -> str:
-    """Texts of the items, separated by commas; of more than `limit` the first and how many there are.
+    """Return the items as text, separated by commas; beyond `limit` items, the first ones and the total.
 
     >>> listed(repeated("float", 5000), str, 2)
     'float, float, ... (5000)'
@@ -160,7 +160,7 @@ def listed(items: Sequence[Any], text: Callable[[Any], str], limit: int = 1000) 
 
 
 def pick(lists: Sequence[Sequence[int]], which: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """[picks] int64: of each list number of `which` the item at the position in `at`.
+    """[picks] int64: Return the numbers at positions `at` of the lists `which`.
 
     >>> pick([(1, 2), repeated(7, 1 << 30)], np.array([0, 1, 0]), np.array([1, 99_999, 0])).tolist()
     [2, 7, 1]

@@ -1,7 +1,7 @@
 """Op definitions: the signature of every op, parsed on demand from a release's data file.
 
-The package knows all ops that a TensorFlow release registers, 1,400 in 1.15 and 1,910 in 2.21, whether or not it can
-run them: a graph can be checked and placed from its signatures alone.
+The package knows all ops that a TensorFlow release registers (1,400 in 1.15, 1,910 in 2.21), whether or not it can run
+them. A graph can be checked and placed from signatures alone.
 
 >>> matmul = op_registry("1.15").lookup("MatMul")
 >>> print(matmul)
@@ -33,7 +33,7 @@ from gpuplace.release import rules
 
 @dataclass(frozen=True)
 class Deprecation:
-    """From which GraphDef version on an op is refused, and what to use instead."""
+    """The GraphDef version from which an op is rejected, and what to use instead."""
 
     version: int
     explanation: str
@@ -48,23 +48,23 @@ class OpDef:
     outputs: tuple[ArgDef, ...] = ()
     attrs: tuple[AttrDef, ...] = ()
     is_stateful: bool = False
-    """Whether it may give different outputs, or change something, each time: never folded or shared."""
+    """Whether a run may return other outputs or change state, so that the op is never folded or shared."""
     is_commutative: bool = False
     """Whether ``op(a, b)`` equals ``op(b, a)``."""
     is_aggregate: bool = False
-    """Whether it combines any number of inputs of one type, in any grouping."""
+    """Whether it combines any number of inputs of one type, in any order of grouping."""
     allows_uninitialized_input: bool = False
     """Whether its reference inputs may be uninitialised."""
     is_distributed_communication: bool = False
-    """Whether it talks to other processes."""
+    """Whether it communicates with other processes."""
     control_outputs: tuple[str, ...] = ()
     deprecation: Deprecation | None = None
 
     def removal(self, version: int) -> str | None:
-        """The sentence that says that the op is gone; None where graphs of that version may have it.
+        """Return the error message for a removed op; None if graphs of that version may contain it.
 
         Args:
-            version: the graph's producer.
+            version: the graph's producer version.
         """
         gone = self.deprecation
         if gone is None or version < gone.version:
@@ -82,32 +82,32 @@ class OpDef:
 
     @property
     def input_arg(self) -> Any:
-        """The inputs, as the message has them."""
+        """The inputs, with the field name of the message."""
         return self.message.input_arg
 
     @property
     def output_arg(self) -> Any:
-        """The outputs, as the message has them."""
+        """The outputs, with the field name of the message."""
         return self.message.output_arg
 
     @property
     def attr(self) -> Any:
-        """The attributes, as the message has them."""
+        """The attributes, with the field name of the message."""
         return self.message.attr
 
     @cached_property
     def attr_defs(self) -> dict[str, AttrDef]:
-        """Attribute name to definition."""
+        """Attribute name -> definition."""
         return {attr.name: attr for attr in self.attrs}
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """The attributes that a node may leave out, with the values they then have."""
+        """Optional attributes with their default values."""
         return {attr.name: attr.default for attr in self.attrs if attr.has_default}
 
     @cached_property
     def type_attrs(self) -> tuple[str, ...]:
-        """The attributes that say how many tensors there are, and of which types."""
+        """The attributes that determine the number and types of tensors."""
         asked = [
             name
             for arg in (*self.inputs, *self.outputs)
@@ -116,23 +116,23 @@ class OpDef:
         return tuple(dict.fromkeys(name for name in asked if name))
 
     def input_types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
-        """The type of each input tensor, lists expanded; KeyError for a missing attribute.
+        """Return the type of each input tensor, with lists expanded; KeyError for a missing attribute.
 
         Raises:
-            InvalidArgumentError: more tensors than any node can have.
+            InvalidArgumentError: more tensors than a node can have.
         """
         return joined(_types(self.inputs, attrs))
 
     def output_types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
-        """The type of each output tensor, lists expanded; errors as for `input_types`."""
+        """Return the type of each output tensor, with lists expanded; errors as for `input_types`."""
         return joined(_types(self.outputs, attrs))
 
     def input_ranges(self, attrs: Mapping[str, Any]) -> dict[str, range]:
-        """Argument name to the positions of its tensors among all input tensors."""
+        """Argument name -> the positions of its tensors among all input tensors."""
         return _ranges(self.inputs, attrs)
 
     def output_ranges(self, attrs: Mapping[str, Any]) -> dict[str, range]:
-        """Argument name to the positions of its tensors among all output tensors."""
+        """Argument name -> the positions of its tensors among all output tensors."""
         return _ranges(self.outputs, attrs)
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ class OpDef:
 
 
 def signature_fault(op_def: OpDef) -> str | None:
-    """What is wrong with a signature that somebody else wrote, such as a library function's; None for a sound one.
+    """Return the error of an untrusted signature, such as a library function's, or None.
 
     Source: ValidateOpDef in tensorflow/core/framework/op_def_util.cc, release 1.15.
     """
@@ -166,13 +166,13 @@ def signature_fault(op_def: OpDef) -> str | None:
 
 
 def input_count_fault(op_def: OpDef, declared: Sequence[DType], count: int, node: str) -> str:
-    """What TensorFlow says of a node whose inputs are more or fewer than the declared ones.
+    """Return TensorFlow's message for a node with the wrong number of inputs.
 
     Args:
         op_def: the node's op.
-        declared: type of each input that the op declares, for the node's attributes.
-        count: the inputs that the node has, without control inputs.
-        node: the node's name.
+        declared: type of each input that the op declares for the node's attributes.
+        count: number of the node's inputs, without control inputs.
+        node: name of the node.
 
     Source: ValidateNodeDef in tensorflow/core/framework/node_def_util.cc, release 1.15.
     """
@@ -184,7 +184,7 @@ def input_count_fault(op_def: OpDef, declared: Sequence[DType], count: int, node
 
 
 def _types(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> list[Sequence[DType]]:
-    """Types of each argument; arguments that share a list of types share its references too."""
+    """Return the types of each argument; arguments with the same list of types also share its references."""
     if len(args) <= SHORT:
         return [arg.types(attrs) for arg in args]
     made: dict[tuple[str | None, bool], Sequence[DType]] = {}
@@ -216,13 +216,13 @@ def make_op_def(
     attrs: Iterable[str] = (),
     **properties: Any,
 ) -> OpDef:
-    """An ``OpDef`` from TensorFlow's notation; further fields of ``OpDef`` by keyword.
+    """Return an ``OpDef`` from TensorFlow's notation, with further ``OpDef`` fields as keywords.
 
     >>> str(make_op_def("Pick", ["handle: Ref(T)", "at: int32"], ["value: T"], ["T: type"], is_stateful=True))
     'Pick(handle: Ref(T), at: int32) -> (value: T)'
 
     Raises:
-        ValueError: something is malformed, or a name occurs twice.
+        ValueError: a part is malformed, or a name occurs twice.
     """
     if not _OP_NAME.fullmatch(name):
         raise ValueError(f"Invalid name {name!r} (did you use CamelCase?)")
@@ -252,7 +252,7 @@ _FLAGS = {
 
 
 def _parse_block(name: str, lines: str) -> OpDef:
-    """An op from its block in the data file."""
+    """Return an op from its block in the data file."""
     parts: dict[str, list[str]] = {"<": [], ">": [], ":": [], "c": [], "!": []}
     for line in lines.splitlines():
         parts[line[0]].append(line[2:])
@@ -268,22 +268,22 @@ def _parse_block(name: str, lines: str) -> OpDef:
 
 
 class OpRegistry:
-    """Op definitions by name: those of a release's data file, if any, and those registered on top.
+    """Op definitions by name: those of a release's data file, if any, and additional registrations.
 
-    Safe to use from several threads; the file is read at the first question about an op.
+    Safe to use from several threads; the file is read at the first lookup.
     """
 
     def __init__(self, release: str | None = None) -> None:
         self.release = release
         """``"1.15"``, ``"2.21"``, or None for a registry that started empty."""
         self.additions = 0
-        """How many ops were registered on top."""
+        """Number of additional registrations."""
         self._parsed: dict[str, OpDef] = {}
         self._lock = threading.Lock()
 
     @classmethod
     def load(cls, release: str | None = None) -> OpRegistry:
-        """A new registry of everything that ``release`` registers (see ``release.rules``)."""
+        """Return a new registry of everything that ``release`` registers (see ``release.rules``)."""
         return cls(rules(release))
 
     @cached_property
@@ -293,14 +293,14 @@ class OpRegistry:
         return _read_ops(self.release)
 
     def get(self, name: str) -> OpDef | None:
-        """The definition of an op, or None for a name that is not registered."""
+        """Return the definition of an op, or None if it is not registered."""
         found = self._parsed.get(name)
         if found is None and name in self._file.blocks:
             found = self._parsed.setdefault(name, _parse_block(name, self._file.blocks[name]))
         return found
 
     def lookup(self, name: str) -> OpDef:
-        """The definition of an op; NotFoundError, with similar names, for one that is not registered."""
+        """Return the definition of an op; NotFoundError, with similar names, if it is not registered."""
         found = self.get(name)
         if found is None:
             import difflib
@@ -315,14 +315,14 @@ class OpRegistry:
         return found
 
     def names(self) -> tuple[str, ...]:
-        """All op names, sorted."""
+        """Return all op names, sorted."""
         return tuple(sorted({*self._file.blocks, *self._parsed}))
 
     def register(self, op_def: OpDef) -> OpDef:
-        """Adds an op; registering an equal definition again does nothing.
+        """Add an op; registering an equal definition again has no effect.
 
         Raises:
-            AlreadyExistsError: the name belongs to another definition.
+            AlreadyExistsError: the name has another definition.
         """
         with self._lock:
             known = self.get(op_def.name)
@@ -353,5 +353,5 @@ def _registry(release: str) -> OpRegistry:
 
 
 def op_registry(release: str | None = None) -> OpRegistry:
-    """The process's registry for a release, with what was registered on top; one object per set of rules."""
+    """Return the process's registry for a release, with additional registrations; one for each set of rules."""
     return _registry(rules(release))

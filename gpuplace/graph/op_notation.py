@@ -1,15 +1,15 @@
 """TensorFlow's notation for op signatures: ``"values: N * T"``, ``"T: {int32, int64} = DT_INT32"``.
 
-One parser serves the catalogue's data files, toy ops of tests, and people at a prompt. An argument names a type or an
-attribute, repeated (``N * T``) or by reference (``Ref(T)``); an attribute has a type, allowed values, a minimum and a
-default, each optional but the first.
+The parser serves the catalogue's data files, toy ops of tests, and people at a prompt. An argument names a type or an
+attribute, with an optional repetition (``N * T``) or reference (``Ref(T)``). An attribute has a type, and optionally
+allowed values, a minimum and a default.
 
 >>> parse_attr("strides: list(int) >= 4 = [1, 1, 1, 1]")
 AttrDef(name='strides', type='list(int)', default=(1, 1, 1, 1), allowed=None, minimum=4)
 >>> str(parse_arg("values: N*T", {"N": "int", "T": "type"}))
 'values: N * T'
 
-Source: tensorflow/core/framework/op_def_builder.cc, release 1.15 (the grammar; the type lists behind ``numbertype``).
+Source: tensorflow/core/framework/op_def_builder.cc, release 1.15 (the grammar, and the types of ``numbertype``).
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class _NoDefault:
 
 
 NO_DEFAULT = _NoDefault()
-"""Stands where an attribute has no default; None could be mistaken for a value."""
+"""Marks an attribute without a default; None could be a value."""
 
 ATTR_TYPES = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
-"""Types of an attribute, of which there may be lists."""
+"""Attribute types; each can also be the element type of a list."""
 _TYPE_GROUPS = {
     "numbertype": "float double int64 int32 uint8 uint16 int16 int8 complex64 complex128 qint8 quint8 qint32 half"
     " uint32 uint64 bfloat16",
@@ -55,17 +55,17 @@ _TYPE_GROUPS["realnumbers"] = _TYPE_GROUPS["realnumbertype"]
 
 @dataclass(frozen=True, slots=True)
 class ArgDef:
-    """One input or output of an op; exactly one of ``type``, ``type_attr`` and ``type_list_attr`` is set."""
+    """An input or output of an op; exactly one of ``type``, ``type_attr`` and ``type_list_attr`` is set."""
 
     name: str
     type: DType | None = None
-    """The type where the signature fixes it."""
+    """Type, if the signature fixes it."""
     type_attr: str | None = None
-    """The attribute that holds the type."""
+    """Attribute that holds the type."""
     number_attr: str | None = None
-    """The attribute that holds how many tensors of that type there are; None for a single one."""
+    """Attribute that holds the number of tensors of that type; None for a single tensor."""
     type_list_attr: str | None = None
-    """The attribute that holds a list of types, one tensor each."""
+    """Attribute that holds a list of types, one for each tensor."""
     is_ref: bool = False
     """Whether the tensors are passed by reference."""
 
@@ -75,13 +75,13 @@ class ArgDef:
         return self.number_attr is not None or self.type_list_attr is not None
 
     def types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
-        """The types of the argument's tensors for a node's attributes; KeyError if one is missing.
+        """Return the types of the argument's tensors for a node's attributes; KeyError if one is missing.
 
-        Types have to be right for the op already; reference arguments give reference types. A long list is not a tuple
+        The types must be valid for the op already. Reference arguments give reference types. A long list is not a tuple
         (see `gpuplace.graph.long_list`).
 
         Raises:
-            InvalidArgumentError: more tensors than any node can have, or fewer than none.
+            InvalidArgumentError: more tensors than a node can have, or a negative number.
         """
         types: Sequence[DType]
         if self.type_list_attr is not None:
@@ -100,21 +100,21 @@ class ArgDef:
 
 @dataclass(frozen=True, slots=True)
 class AttrDef:
-    """One attribute of an op."""
+    """An attribute of an op."""
 
     name: str
     type: str
     """``int``, ``float``, ``bool``, ``string``, ``type``, ``shape``, ``tensor``, ``func``, or ``list(...)`` of one."""
     default: Any = NO_DEFAULT
-    """The Python value (see ``attr_value``), or ``NO_DEFAULT``."""
+    """Python value (see ``attr_value``), or ``NO_DEFAULT``."""
     allowed: tuple[Any, ...] | None = None
-    """The types or byte strings it may be (a list: each element); None for any."""
+    """Allowed types or byte strings, for a list those of its elements; None for any."""
     minimum: int | None = None
-    """Least value of an int, least length of a list."""
+    """Smallest value of an int, or smallest length of a list."""
 
     @property
     def has_default(self) -> bool:
-        """Whether a node may leave the attribute out."""
+        """Whether a node can omit the attribute."""
         return self.default is not NO_DEFAULT
 
     @property
@@ -140,11 +140,11 @@ class AttrDef:
 
 
 _SHOWN = 1000
-"""Elements of a tensor that its text lists."""
+"""Maximum number of tensor elements in the text of a value."""
 
 
 def value_text(value: Any) -> str:
-    """An attribute value in the notation of defaults.
+    """Return an attribute value in the notation of defaults.
 
     >>> value_text((b"a", True, TensorShape([None, 2])))
     '["a", true, [?,2]]'
@@ -174,14 +174,14 @@ def value_text(value: Any) -> str:
 
 
 def parse_arg(text: str, attr_types: Mapping[str, str]) -> ArgDef:
-    """Parses one input or output.
+    """Parse an input or output.
 
     Args:
         text: ``"name: type"``, ``"name: N * T"``, ``"name: Ref(T)"``.
-        attr_types: the op's attribute names with their types, which tell a type from a list of types.
+        attr_types: attribute name -> attribute type; distinguishes a single type from a list of types.
 
     Raises:
-        ValueError: the text is malformed, or names neither a type nor an attribute that can be one.
+        ValueError: the text is malformed, or names neither a type nor a suitable attribute.
     """
     match = _ARG.fullmatch(text)
     if match is None:
@@ -218,16 +218,16 @@ _TENSOR = re.compile(r"Tensor<type: (\w+) shape: \[([\d,]*)\] values: ([^>]*)>\s
 
 
 def parse_attr(text: str) -> AttrDef:
-    """Parses one attribute, ``"name: type"`` with optional ``>= minimum`` and ``= default``.
+    """Parse an attribute: ``"name: type"`` with optional ``>= minimum`` and ``= default``.
 
     Raises:
-        ValueError: the text is malformed, or its default is not of its type.
+        ValueError: the text is malformed, or the default has another type.
     """
     return _AttrParser(text).parse()
 
 
 class _AttrParser:
-    """A cursor over the text of one attribute."""
+    """Parser of the text of one attribute."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -274,7 +274,7 @@ class _AttrParser:
         return AttrDef(name, f"list({element})" if is_list else element, default, allowed, minimum)
 
     def element_type(self) -> tuple[str, tuple[Any, ...] | None]:
-        """The type of a value or of a list's elements, and what is allowed."""
+        """Return the type of a value or of list elements, and the allowed values."""
         if self.accept("{"):
             if self.text[self.at : self.at + 1] in ("'", '"'):
                 allowed = [self.value("string")]

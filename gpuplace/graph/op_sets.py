@@ -1,8 +1,8 @@
-"""Named sets of op types: control flow, variables, calls of functions, and what stands for moved and fed tensors.
+"""Named sets of op types by role: control flow, variables, function calls, copies and feeds.
 
-They are for those who ask for the role that an op has in a graph. What an op is like when it is computed (elementwise,
-slow, with new arrays as results) is declared where it is registered, see ``gpuplace.kernels.compute``; whether it is
-stateful or takes references says its ``OpDef``. What one rule of TensorFlow's placer lists stands with that rule.
+Use these sets to find the role of an op in a graph. Properties of its computation (elementwise, slow, new arrays as
+results) are declared with its registration; see ``gpuplace.kernels.compute``. Its ``OpDef`` says whether it is stateful
+or takes references. Sets for a single rule of TensorFlow's placer are next to that rule.
 
 >>> "RefSwitch" in SWITCHES, "Switch" in LOOP_OPS
 (True, False)
@@ -13,39 +13,39 @@ from __future__ import annotations
 # Control flow
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})
-"""Ops of which one of two outputs is dead."""
+"""Ops with two outputs, one of which is dead."""
 
 SWITCHES_OF_MANY = frozenset({"_SwitchN"})
-"""Ops of which all outputs but one are dead; an index says which."""
+"""Ops with one live output, chosen by an index; the others are dead."""
 
 ALL_SWITCHES = SWITCHES | SWITCHES_OF_MANY
-"""Both."""
+"""Switches of both kinds."""
 
 MERGES = frozenset({"Merge", "RefMerge"})
-"""Ops that take the input that is not dead."""
+"""Ops that return whichever input is not dead."""
 
 ENTERS = frozenset({"Enter", "RefEnter"})
-"""Ops that bring a value into a loop's frame."""
+"""Ops that pass a value into a loop's frame."""
 
 EXITS = frozenset({"Exit", "RefExit"})
-"""Ops that bring a value out of a loop's frame."""
+"""Ops that pass a value out of a loop's frame."""
 
 NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
-"""Ops that bring a value into the next iteration."""
+"""Ops that pass a value to the next iteration."""
 
 LOOP_OPS = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
-"""Ops that only loops have."""
+"""Ops that occur only in loops."""
 
 CONTROL_FLOW_OPS = ALL_SWITCHES | MERGES | LOOP_OPS | {"ControlTrigger"}
-"""All ops that decide what runs."""
+"""All control-flow ops."""
 
 CONTROL_FLOW_PASSING = frozenset({"Switch", "Enter", "Exit", "Identity", "Merge", "NextIteration"})
-"""Ops that hand on the handle of a variable."""
+"""Ops that pass through the handle of a variable."""
 
 # Functions
 
 CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-"""Ops that call the function that an attribute names."""
+"""Ops that call a function named by an attribute."""
 
 WHILE_OPS = frozenset({"While", "StatelessWhile"})
 """Loops whose condition and body are functions."""
@@ -54,18 +54,18 @@ BRANCH_OPS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 """Conditionals whose branches are functions."""
 
 ENDS_OF_FUNCTIONS = frozenset({"_Arg", "_Retval"})
-"""Ops that stand for the arguments and results of a function, and for what a step is fed and fetches."""
+"""Ops that stand for arguments and results of a function, or for feeds and fetches of a step."""
 
 # Variables
 
 REFERENCE_VARIABLES = frozenset({"Variable", "VariableV2"})
-"""Ops that give out a variable by reference."""
+"""Ops that return a variable by reference."""
 
 VARIABLE_OPS = REFERENCE_VARIABLES | {"VarHandleOp"}
-"""Ops that give out a variable, by reference or as a handle."""
+"""Ops that return a variable, by reference or as a handle."""
 
 ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
-"""Ops that make their input the value of a variable."""
+"""Ops that assign their input to a variable."""
 
 PARAMETER_SERVER_OPS = (
     *("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2"),
@@ -73,7 +73,7 @@ PARAMETER_SERVER_OPS = (
     *("MutableDenseHashTableV2", "VarHandleOp", "BoostedTreesEnsembleResourceHandleOp"),
     *("BoostedTreesQuantileStreamResourceHandleOp", "ResourceConditionalAccumulator", "DecisionTreeResource"),
 )
-"""Ops that belong on a parameter server: ``STANDARD_PS_OPS`` of 1.15's python/training/device_setter.py."""
+"""Ops placed on a parameter server: ``STANDARD_PS_OPS`` of 1.15's python/training/device_setter.py."""
 
 VARIABLE_CHANGES = frozenset(
     {
@@ -81,7 +81,7 @@ VARIABLE_CHANGES = frozenset(
         *("TruncatedNormal", "Variable", "VariableV2"),
     }
 )
-"""What `must_run_on_cpu` counts as variables: ``_VARIABLE_OPS`` of 1.15's python/framework/graph_util_impl.py."""
+"""Variable ops for `must_run_on_cpu`: ``_VARIABLE_OPS`` of 1.15's python/framework/graph_util_impl.py."""
 
 SAVE_AND_RESTORE_OPS = frozenset(
     {
@@ -89,33 +89,33 @@ SAVE_AND_RESTORE_OPS = frozenset(
         *("RestoreV2", "Restore", "RestoreSlice", "LegacyRestore", "LegacyRestoreSlice"),
     }
 )
-"""Ops by which savers write checkpoints and read them."""
+"""Ops with which savers write and read checkpoints."""
 
 SAVER_OPS = SAVE_AND_RESTORE_OPS | {"MergeV2Checkpoints", "ShardedFilename", "ShardedFilespec"}
-"""All ops that only savers have."""
+"""All ops that occur only in savers."""
 
-# Values that are there, that are handed on, and that are moved
+# Constants, values that are passed through, and copies
 
 CONSTANT_OPS = frozenset({"Const", "HostConst"})
-"""Ops whose value stands in the graph."""
+"""Ops whose value is in the graph."""
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
-"""Ops that only a feed can replace."""
+"""Ops whose output must be fed."""
 
 IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
-"""Ops that hand their input on, and that the placer looks through."""
+"""Ops that pass their input through, and that the placer looks through."""
 
 PLUMBING = IDENTITY_OPS | ENDS_OF_FUNCTIONS | {"IdentityN", "NoOp"}
-"""Ops that inlining and naming leave behind, which are no part of a model."""
+"""Ops that inlining and naming add, and that are not part of a model."""
 
 SUMS = frozenset({"Add", "AddN", "AddV2"})
-"""Ops that add tensors up."""
+"""Ops that sum tensors."""
 
 ALIASES_OF_VARIABLES = IDENTITY_OPS | SWITCHES | ENTERS | {"StopGradient", "PreventGradient"}
-"""Ops whose result, of a reference, is the variable's own memory: what is assigned afterwards shows in it."""
+"""Ops that return the memory of a reference to a variable, where later assignments are visible."""
 
 METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
-"""Ops that read only the size of their input."""
+"""Ops that read only the shape of their input."""
 
 SIZE_ARITHMETIC = frozenset(
     {
@@ -161,28 +161,28 @@ SIZE_ARITHMETIC = frozenset(
         *("BroadcastArgs", "DynamicStitch", "ListDiff", "InvertPermutation", "Transpose"),
     }
 )
-"""Ops that work out sizes of other tensors where their inputs are sizes and constants."""
+"""Ops that compute shapes if their inputs are shapes and constants."""
 
 SENDS = frozenset({"_Send", "_HostSend"})
 """Ops that send a tensor to another device."""
 
 MAY_BE_DEAD = "_may_be_dead"
-"""Attribute of a receiving op whose tensor may be in a branch of a conditional that is not taken."""
+"""Attribute of a receiving op whose tensor may come from a conditional branch that is not taken."""
 
 DECIDES_WHOLE_LOOP = "_decides_whole_loop"
-"""Attribute of an ``Enter`` in a part of a step: its loop runs where its value is there; all of it then is."""
+"""Attribute of an ``Enter`` in a partition: all its inputs are available if the loop runs."""
 
 KNOWN_BRANCH = "_known_branch"
-"""Attribute of a ``Switch`` in such a loop: the output that is always taken, as the loop would not run otherwise."""
+"""Attribute of a ``Switch`` in such a loop: the output that is always taken, because the loop runs."""
 
 RECEIVED_SHAPE = "_received_shape"
-"""Attribute of a ``_Recv``: the shape of what will come, as far as it is known."""
+"""Attribute of a ``_Recv``: the expected shape, as far as it is known."""
 
 RECEIVES = frozenset({"_Recv", "_HostRecv"})
-"""Ops that receive it."""
+"""Ops that receive a tensor from another device."""
 
 CONDITIONAL_OPS = ALL_SWITCHES | MERGES | RECEIVES
-"""Ops at which a branch begins or ends; what is received may come dead."""
+"""Ops at which a branch begins or ends; a received tensor may be dead."""
 
 TRANSFERS = SENDS | RECEIVES
 """Both ends of a copy."""
@@ -190,10 +190,10 @@ TRANSFERS = SENDS | RECEIVES
 # Input
 
 QUEUE_MAKERS = frozenset({"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"})
-"""Ops that give out the handle of a queue."""
+"""Ops that return the handle of a queue."""
 
 SESSION_HANDLES = frozenset({"GetSessionHandle", "GetSessionHandleV2"})
-"""Ops that keep a tensor in the session and give out its handle."""
+"""Ops that keep a tensor in the session and return its handle."""
 
 READER_MAKERS = frozenset(
     {
@@ -204,10 +204,10 @@ READER_MAKERS = frozenset(
         "WholeFileReaderV2",
     }
 )
-"""Ops that give out the handle of a reader of files."""
+"""Ops that return the handle of a file reader."""
 
 TABLE_MAKERS = frozenset({"HashTableV2", "MutableHashTableOfTensorsV2", "MutableHashTableV2"})
-"""Ops that give out the handle of a lookup table."""
+"""Ops that return the handle of a lookup table."""
 
 # Lists of tensors
 
@@ -219,7 +219,7 @@ LIST_MAKERS = {
     "TensorListScatter": 2,
     "TensorListScatterV2": 2,
 }
-"""Ops that make lists of tensors -> the input that says the shape of their elements."""
+"""Ops that create lists of tensors -> the input with the shape of the elements."""
 
 LISTS_LIKE_THE_FIRST = (
     ALL_SWITCHES
@@ -231,7 +231,7 @@ LISTS_LIKE_THE_FIRST = (
     | {"TensorListScatterIntoExistingList", "TensorListConcatLists"}
     | {"Identity", "ZerosLike", "AddN", "Pack"}
 )
-"""Ops whose lists are declared as the one that they take first."""
+"""Ops whose list has the element type and shape of the first input list."""
 
 # Random numbers
 
@@ -241,7 +241,7 @@ RANDOM_OPS = frozenset(
     Multinomial RandomGamma RandomGammaGrad RandomPoisson RandomPoissonV2
     """.split()
 )
-"""Ops that are stateful for their random numbers alone."""
+"""Ops that are stateful only because of random numbers."""
 
 WEIGHTS_OF = {
     "BatchMatMul": (0, 1),
@@ -262,16 +262,16 @@ WEIGHTS_OF = {
     "MatMul": (0, 1),
     "ResourceGather": (0,),
 }
-"""Inputs that are weights of a model if they are constants, as in a frozen graph."""
+"""Inputs that are model weights if they are constants, as in a frozen graph."""
 
 CUT_OFF_BELOW_ZERO = frozenset({"Relu", "Softplus", "Relu6"})
-"""Activations of whose inputs a summary says what share is below zero."""
+"""Activations for which a summary reports the share of inputs below zero."""
 
 WITH_BIASES = frozenset({"Conv2D", "DepthwiseConv2dNative", "MatMul"})
-"""Products whose kernels on a CPU can add a bias."""
+"""Products whose CPU kernels can add a bias."""
 
 BIAS_ADDITIONS = frozenset({"BiasAdd", "Add", "AddV2"})
-"""What adds it in a graph."""
+"""Ops that add a bias in a graph."""
 
 APPLIED_TO_BIASED = frozenset({"Relu", "Relu6", "Elu"})
 """Functions that the same kernels can apply to the sum."""
@@ -284,18 +284,18 @@ FUSED_OPS = {
     "FusedBatchNormV3": "_FusedBatchNormEx",
     "MatMul": "_FusedMatMul",
 }
-"""Ops to those of TensorFlow's optimizers that compute what follows them, too."""
+"""Op -> optimizer op of TensorFlow that also computes the following ops."""
 
 FIRST_OF_FUSED = {fused: op_type for op_type, fused in FUSED_OPS.items()}
-"""The reverse; of several versions of an op, to the last."""
+"""Optimizer op -> op; for several versions of an op, the last."""
 
 PASSING_ON = (
     CONTROL_FLOW_OPS | IDENTITY_OPS | {"Reshape", "ReadVariableOp", "Squeeze", "ExpandDims", "StopGradient"}
 )
-"""Ops whose results are their inputs' memory."""
+"""Ops that return the memory of their inputs."""
 
 HANDING_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "NoOp"})
-"""Ops that only hand on what they take, or only wait."""
+"""Ops that only pass their inputs through, or only wait."""
 
 INLINE_OPS = (
     CONTROL_FLOW_OPS
@@ -316,7 +316,7 @@ INLINE_OPS = (
     }
     | {"StopGradient", "PreventGradient", "_Retval"}
 )
-"""Ops of the CPU that TensorFlow's executor runs on the thread that made them ready: cheap ones (``IsExpensive``).
+"""Cheap CPU ops, which TensorFlow's executor runs on the thread that made them ready (``IsExpensive``).
 
 Source: tensorflow/core/framework/op_kernel.h and the kernels that override it, release 1.15.
 """
@@ -337,25 +337,25 @@ NOT_FOR_THEIR_RESULTS = (
     | {"Assert", "MergeSummary", "ScalarSummary", "HistogramSummary", "ImageSummary"}
     | {"MergeV2Checkpoints", "ShardedFilename", "ReportUninitializedResources"}
 )
-"""Ops that are not what a step is run for, though nothing takes their results."""
+"""Ops that are not the purpose of a step, although their results have no consumers."""
 
 BATCH_NORMALIZATIONS = frozenset(
     f"FusedBatchNorm{part}{version}" for part in ("", "Grad") for version in ("", "V2", "V3")
 )
-"""Normalisations of batches by one kernel, and their gradients."""
+"""Batch normalisations in a single kernel, and their gradients."""
 
 KEEPING_WITHIN_A_STEP = ("TensorArray", "Stack", "TemporaryVariable", "DestroyTemporaryVariable")
-"""How the types of ops begin that keep tensors within a step."""
+"""Prefixes of op types that keep tensors within a step."""
 
 UPDATES_OF_VARIABLES = (
     *("Apply", "SparseApply", "ResourceApply", "ResourceSparseApply", "AssignAdd", "AssignSub"),
     *("ScatterAdd", "ScatterSub", "ScatterUpdate", "ScatterMul", "ScatterDiv", "ScatterMin", "ScatterMax"),
     *("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate"),
 )
-"""How the types of ops begin that put new values in place of variables' old ones."""
+"""Prefixes of op types that replace the values of variables."""
 
 HANDLING_VARIABLES = ASSIGNMENTS | {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"}
-"""Ops on variables that compute nothing, however large these are."""
+"""Ops on variables that compute nothing, whatever the size of the variable."""
 
 NUMBERS_OF_ELEMENTS = {
     **{"TensorArrayV3": 0, "TensorArrayGatherV3": 1, "TensorArrayScatterV3": 1, "TensorArraySplitV3": 2},
@@ -363,7 +363,7 @@ NUMBERS_OF_ELEMENTS = {
     **{"TensorListScatter": 1, "TensorListScatterV2": 1, "TensorListScatterIntoExistingList": 2},
     **{"TensorListGather": 1, "TensorListPushBackBatch": 0},
 }
-"""Ops on many elements of an array or list of tensors to the input that tells how many: a number, or a row for each."""
+"""Ops on many elements of an array or list of tensors -> the input with the number of elements, or a row for each."""
 
 CHANNELS_LAST_ON_CPU = frozenset(
     {
@@ -389,19 +389,19 @@ CHANNELS_LAST_ON_CPU = frozenset(
         *("DepthToSpace", "SpaceToDepth"),
     }
 )
-"""Ops whose kernels on a CPU refuse the data formats NCHW and NCDHW, though the placer would put them there."""
+"""Ops whose CPU kernels reject the data formats NCHW and NCDHW, although the placer accepts them there."""
 
 EVALUATED_AT_ONCE = frozenset({"Const", "Rank", "Shape", "Size"})
-"""Ops whose values TensorFlow's Python knows, of their attributes and the shapes of their inputs.
+"""Ops whose values TensorFlow's Python computes from attributes and input shapes.
 
 Source: tensorflow/python/framework/tensor_util.py, release 1.15.
 """
 
 EVALUATED_OF_INPUTS = frozenset({"Cast", "Concat", "ConcatV2", "Equal", "Fill", "NotEqual", "Pack", "Range"})
-"""Ops whose values it works out where it knows those of the inputs."""
+"""Ops whose values TensorFlow's Python computes from known input values."""
 
 ENDS_OF_LOSS_TERMS = frozenset({"L2Loss", "Max", "Mean", "Min", "Prod", "Sum"})
-"""Reductions at which a term of a loss ends."""
+"""Reductions that end a term of a loss."""
 
 ARGUMENTS_RENAMED = {
     **{
@@ -416,7 +416,7 @@ ARGUMENTS_RENAMED = {
     ("Squeeze", "squeeze_dims"): "axis",
     ("Where", "input"): "condition",
 }
-"""Inputs and attributes that TensorFlow's functions of single ops have another name for.
+"""Inputs and attributes that have another name in TensorFlow's single-op functions.
 
 Source: the functions of release 1.15.5 beside its registered ops.
 """

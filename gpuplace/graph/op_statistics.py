@@ -1,4 +1,4 @@
-"""``ops.RegisterStatistics``: functions that count something of a node, floating-point operations for example.
+"""``ops.RegisterStatistics``: functions that compute a statistic of a node, such as floating-point operations.
 
 >>> from types import SimpleNamespace
 >>> @RegisterStatistics("Doubled", "weights")
@@ -23,11 +23,11 @@ _FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {}
 
 
 class OpStats:
-    """A number of a node, to which others of the same statistic are added.
+    """A statistic of a node; values of the same statistic can be added.
 
     Args:
-        statistic_type: what is counted.
-        value: the number; None: it is not known.
+        statistic_type: name of the statistic.
+        value: the number; None: unknown.
     """
 
     def __init__(self, statistic_type: str, value: Any = None) -> None:
@@ -36,7 +36,7 @@ class OpStats:
 
     @property
     def statistic_type(self) -> str:
-        """What is counted."""
+        """The name of the statistic."""
         return self._statistic_type
 
     @statistic_type.setter
@@ -45,7 +45,7 @@ class OpStats:
 
     @property
     def value(self) -> Any:
-        """The number; None: it is not known."""
+        """The number; None: unknown."""
         return self._value
 
     @value.setter
@@ -65,15 +65,15 @@ class OpStats:
 
 
 class RegisterStatistics:
-    """A decorator of the function that counts a statistic of an op type's nodes.
+    """Decorator for a function that computes a statistic of the nodes of one op type.
 
     Args:
-        op_type: the op's type.
-        statistic_type: what is counted.
+        op_type: op type.
+        statistic_type: name of the statistic.
 
     Raises:
-        TypeError: ``op_type`` is no text.
-        ValueError: it has a comma, which separates the two elsewhere.
+        TypeError: ``op_type`` is not a string.
+        ValueError: it contains a comma, the separator of the two names.
     """
 
     def __init__(self, op_type: str, statistic_type: str) -> None:
@@ -88,7 +88,7 @@ class RegisterStatistics:
         self._key = op_type, statistic_type
 
     def __call__(self, f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Registers a function of a graph and a ``NodeDef``, which gives ``OpStats``.
+        """Register a function of a graph and a ``NodeDef`` that returns ``OpStats``.
 
         Args:
             f: the function.
@@ -97,7 +97,7 @@ class RegisterStatistics:
             The function.
 
         Raises:
-            KeyError: the statistic has one already.
+            KeyError: the statistic already has a function.
         """
         if self._key in _FUNCTIONS:
             raise KeyError(
@@ -109,15 +109,15 @@ class RegisterStatistics:
 
 
 def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> Any:
-    """A statistic of a node.
+    """Return a statistic of a node.
 
     Args:
-        graph: its graph.
+        graph: graph of the node.
         node: its ``NodeDef``.
-        statistic_type: what is counted.
+        statistic_type: name of the statistic.
 
     Returns:
-        ``OpStats``, without a value where nothing is registered for the op.
+        ``OpStats``, without a value if no function is registered for the op.
     """
     function = _FUNCTIONS.get((node.op, statistic_type))
     return OpStats(statistic_type) if function is None else function(graph, node)

@@ -1,7 +1,6 @@
-"""Operations and tensors: the nodes of a graph and what flows along its edges.
+"""Operations and tensors: the nodes of a graph and the values on its edges.
 
-An operation knows the device it *requested*; where it runs is decided by a placer and is no attribute of the
-graph.
+An operation knows the device it *requested*. The placer decides where it runs; the graph does not record that.
 
 Source: tensorflow/python/framework/ops.py, release 1.15 (names, properties and messages).
 """
@@ -29,34 +28,32 @@ from gpuplace.typing import DTypeLike, FeedDict, Graph, NodeDef, ShapeLike, Tens
 
 _MAX_FRAMES = 12
 _own_files: set[str] = set()
-"""Files of this package in which frames have been seen."""
+"""Files of this package that have occurred in stacks."""
 
 CLASS_ATTR = "_class"
 _LOC_PREFIX = b"loc:@"
 
 
 class Frame(NamedTuple):
-    """One line of the Python stack that made an operation, as the frames of Python's own tracebacks."""
+    """A line of the Python stack that created an operation, like a frame of a Python traceback."""
 
     filename: str
     lineno: int
     name: str
-    """The function's."""
+    """First line of the function."""
     line: str | None
-    """Its text, where the file can be read."""
+    """Text of the line, if the file can be read."""
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.lineno}"
 
 
 Stack = tuple[Any, ...]
-"""Code object, position in it, code object, position, ... from the innermost frame outwards; lines are looked up when
-somebody asks for them.
-"""
+"""Code object, position, ... from the innermost frame outwards; line numbers are computed on request."""
 
 
 def capture_stack() -> Stack:
-    """The frames from the nearest caller outside this package outwards."""
+    """Return the stack frames, starting at the nearest caller outside this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -65,7 +62,7 @@ def capture_stack() -> Stack:
                 break
             _own_files.add(filename)
         outer = frame.f_back
-        if outer is None:  # nobody outside: the outermost of ours
+        if outer is None:  # no frame outside the package: use our outermost one
             break
         frame = outer
     found: list[Any] = []
@@ -78,22 +75,22 @@ def capture_stack() -> Stack:
 
 
 def program_line(obj: Any) -> TraceableObject:
-    """Something with the line of the nearest caller outside this package.
+    """An object with the line of the nearest caller outside this package.
 
     Args:
-        obj: the thing.
+        obj: the object.
     """
     code, position = capture_stack()[:2]
     return TraceableObject(obj, code.co_filename, _line_at(code, position))
 
 
 def _lines(stack: Stack) -> list[tuple[CodeType, int]]:
-    """Code objects with their lines."""
+    """Code objects with line numbers."""
     return [(code, _line_at(code, at)) for code, at in zip(stack[::2], stack[1::2], strict=True)]
 
 
 def _text_of(code: CodeType, lineno: int) -> str | None:
-    """The text of a line, without the space around it."""
+    """Return the text of a line, stripped."""
     return linecache.getline(code.co_filename, lineno).strip() or None
 
 
@@ -105,7 +102,7 @@ def _line_at(code: CodeType, position: int) -> int:
 
 
 class Reference:
-    """Stands for an object: equal to another reference if that is to the same object.
+    """A reference to an object, equal to other references to the same object.
 
     Args:
         wrapped: the object.
@@ -117,7 +114,7 @@ class Reference:
         self._wrapped = wrapped
 
     def deref(self) -> Any:
-        """The object."""
+        """Return the object."""
         return self._wrapped
 
     def __eq__(self, other: object) -> bool:
@@ -146,19 +143,19 @@ def override_operator(cls: type[Tensor], operator: str, function: Any) -> None:
 
 
 class Tensor:
-    """One output of an operation.
+    """An output of an operation.
 
     Attributes:
         op: the operation that produces it.
         value_index: which of its outputs this is.
         dtype: element type; a reference type for the output of a reference variable.
-        assign: of a slice alone, ``assign(value, name=None)``: gives that part of a variable a value.
+        assign: for a slice of a variable: ``assign(value, name=None)`` assigns to that part.
 
     Args:
         op: the operation that produces it.
-        value_index: which of its outputs, from 0.
-        dtype: element type.
-        shape: what is known of the shape.
+        value_index: output number, from 0.
+        dtype: element type; a reference type for a reference variable.
+        shape: known shape.
     """
 
     __slots__ = (
@@ -268,64 +265,64 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """The device that the operation requested, ``""`` for none."""
+        """The device that the operation requested; ``""`` for none."""
         return self.op.device
 
     def _as_node_def_input(self) -> str:
-        """How a node that takes it names it: without the number of the output where that is 0."""
+        """The name in a consumer's inputs: without ``:0`` for output 0."""
         return self.name if self.value_index else self.op.name
 
     @property
     def _value_index(self) -> int:
-        """TensorFlow's name of ``value_index``."""
+        """TensorFlow's name for ``value_index``."""
         return self.value_index
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """The known shape."""
         return self._shape
 
     def _shape_tuple(self) -> tuple[int | None, ...] | None:
-        """The sizes, None where the rank is not known; TensorFlow's name."""
+        """Return the sizes, or None for an unknown rank; TensorFlow's name."""
         return self._shape.sizes
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """The known shape."""
         return self._shape
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds knowledge about the shape.
+        """Merge more knowledge into the shape.
 
         Args:
             shape: a partially known shape, such as ``[None, 10]``.
 
         Raises:
-            ValueError: it contradicts what is known.
+            ValueError: it contradicts the known shape.
         """
         self._shape = self._shape.merge_with(as_shape(shape))
 
     def experimental_ref(self) -> Reference:
-        """What stands for this tensor in sets and as a key of dictionaries."""
+        """A hashable reference to this tensor, for sets and dictionary keys."""
         return Reference(self)
 
     def consumers(self) -> list[Operation]:
-        """The operations that take this tensor, once for each input that is this tensor."""
+        """Return the operations that use this tensor, once for each such input."""
         self.op.graph._note_consumers()
         return list(self._consumers or ())
 
     def eval(self, feed_dict: FeedDict | None = None, session: Any = None) -> Any:
-        """Runs the graph for this tensor.
+        """Run the graph to compute this tensor.
 
         Args:
-            feed_dict: tensor to value for this run; None: nothing is fed.
-            session: a ``Session`` on this graph; None: the default one.
+            feed_dict: tensor -> value for this run; None: no feeds.
+            session: session on this graph; None: the default session.
 
         Returns:
-            Its value: a NumPy array or scalar.
+            The value: a NumPy array or scalar.
 
         Raises:
-            ValueError: there is no session, or it has another graph.
-            OpError: as ``Session.run``.
+            ValueError: there is no session, or it runs another graph.
+            OpError: see ``Session.run``.
         """
         return _session_for(self.graph, session, "evaluate tensor", "eval").run(self, feed_dict)
 
@@ -337,10 +334,10 @@ class Tensor:
         device = f", device={self.device}" if self.device else ""
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
 
-    __hash__ = object.__hash__  # by identity, as is equality: no Python code for a look-up in a dict
+    __hash__ = object.__hash__  # by identity, like equality: dictionary lookups then run no Python code
 
     def __getattr__(self, name: str) -> Any:
-        """``numpy``, a function that gives the value, where tensors have values while a graph is made."""
+        """``numpy``, a function that returns the value; only while tensors have values during construction."""
         evaluate = self.op.graph._evaluate if name == "numpy" else None
         if evaluate is None:
             raise AttributeError(
@@ -564,7 +561,7 @@ def set_context(op: Operation, context: Any) -> None:
 
 
 class Operation:
-    """A node of a graph; made by ``Graph.create_op``.
+    """A node of a graph, created by ``Graph.create_op``.
 
     Attributes:
         graph: the graph that holds it.
@@ -573,20 +570,20 @@ class Operation:
         op_def: its signature; None for a call of a library function by name.
         inputs: the tensors it takes, in the order of the signature.
         attrs: attribute name to Python value (see ``attr_value``), defaults included.
-        index: its position in the graph.
+        index: position in the graph.
         controls: the operations of ``control_inputs``, not a copy.
-        device_scopes: the ``tf.device`` scopes around it, innermost first.
-        extra_fields: what an imported ``NodeDef`` held besides all this (types inferred by newer releases, debug
-            information), serialised; empty for others.
+        device_scopes: ``tf.device`` scopes around it, innermost first.
+        extra_fields: other serialised fields of an imported ``NodeDef`` (types inferred by newer releases, debug
+            information); empty for other operations.
 
     Args:
         graph: the graph that holds it.
-        name: unique in the graph.
+        name: name, unique in the graph.
         op_type: its op type.
-        op_def: its signature, or None.
-        inputs: the tensors it takes.
+        op_def: signature; None for a call of a library function by name.
+        inputs: input tensors, in signature order.
         control_inputs: operations that run before it.
-        attrs: attribute name to Python value, complete.
+        attrs: attribute name -> Python value (see ``attr_value``), complete with defaults.
     """
 
     __slots__ = (
@@ -622,40 +619,40 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The requested device, ``""`` for none."""
+        """The requested device; ``""`` for none."""
         return self._device
 
     def _set_device(self, device: Any) -> None:
-        """Replaces the requested device by a name or ``DeviceSpec``."""
+        """Replace the requested device with a name or ``DeviceSpec``."""
         self._device = device if isinstance(device, str) else device.to_string()
         self.graph.modification_count += 1
 
     @property
     def control_inputs(self) -> list[Operation]:
-        """The operations that must run before this one, apart from the producers of its inputs."""
+        """Operations that must run before this one, besides the producers of its inputs."""
         return list(self.controls)
 
     @property
     def control_outputs(self) -> list[Operation]:
-        """The operations that must wait for this one, apart from the consumers of its outputs."""
+        """Operations that must wait for this one, besides the consumers of its outputs."""
         self.graph._note_consumers()
         return list(self._control_outputs or ())
 
     def values(self) -> tuple[Tensor, ...]:
-        """The outputs."""
+        """Return the outputs."""
         return tuple(self.outputs)
 
     def get_attr(self, name: str) -> Any:
-        """Returns the value of an attribute.
+        """Return the value of an attribute.
 
         Args:
-            name: such as ``"T"``.
+            name: name such as ``"T"``.
 
         Returns:
-            A type, number, bool or bytes; for a tensor, shape or function its message; a list of these.
+            A type, number, bool or bytes; for a tensor, shape or function its message; or a list of these.
 
         Raises:
-            ValueError: the operation has none of that name.
+            ValueError: the operation has no such attribute.
         """
         try:
             value = self.attrs[name]
@@ -667,13 +664,13 @@ class Operation:
         return above("gpuplace.graphdef.attr_values", "attr_messages")(value)
 
     def colocation_groups(self) -> list[bytes]:
-        """The groups this operation belongs to; its own, ``loc:@<name>``, where it asks for none."""
+        """Return the colocation groups of this operation; by default its own, ``loc:@<name>``."""
         groups = [g for g in self.attrs.get(CLASS_ATTR, ()) if g.startswith(_LOC_PREFIX)]
         return groups or [_LOC_PREFIX + self.name.encode()]
 
     @property
     def traceback(self) -> list[Frame]:
-        """The Python lines that made the operation, nearest last."""
+        """The stack that created the operation, innermost call last."""
         return [
             Frame(code.co_filename, lineno, code.co_name, _text_of(code, lineno))
             for code, lineno in self._program_lines()
@@ -681,43 +678,43 @@ class Operation:
 
     @property
     def traceback_with_start_lines(self) -> list[tuple[Any, ...]]:
-        """The same, each with the first line of its function at the end."""
+        """The same stack, with each function's first line added to its entry."""
         starts = [code.co_firstlineno for code, _ in self._program_lines()]
         return [(*frame, start) for frame, start in zip(self.traceback, starts, strict=True)]
 
     def _program_lines(self) -> list[tuple[CodeType, int]]:
-        """Code and lines, nearest last, without those of `gpuplace run`."""
+        """Code and line numbers, innermost call last, without the frames of `gpuplace run`."""
         found = takewhile(lambda line: line[0].co_filename != RUNNER, _lines(self._stack))
         return list(found)[::-1]
 
     @property
     def _device_assignments(self) -> list[TraceableObject]:
-        """What the ``tf.device`` blocks around it asked for, the innermost first, with their lines."""
+        """The devices of the ``tf.device`` blocks around it, innermost first, with their lines."""
         return [TraceableObject(one.shown, one.filename, one.lineno) for one in self.device_scopes]
 
     @property
     def _colocation_dict(self) -> dict[str, TraceableObject]:
-        """The lines of the ``colocate_with`` blocks around it, by the names of the operations that they name."""
+        """Operation name -> line of the ``colocate_with`` block around this one that names it."""
         return {one.obj.name: one.copy_metadata() for one in self._colocations}
 
     @property
     def source(self) -> str | None:
-        """``file:line``, or ``In[3]:line``, of the call outside this package that made it; None for an imported one."""
+        """``file:line`` or ``In[3]:line`` of the call outside this package that created it; None if imported."""
         if not self._stack:
             return None
         code, position = self._stack[:2]
         return source_text(code.co_filename, _line_at(code, position))
 
     def run(self, feed_dict: FeedDict | None = None, session: Any = None) -> None:
-        """Runs this operation.
+        """Run this operation.
 
         Args:
-            feed_dict: tensor to value for this run; None: nothing is fed.
-            session: a ``Session`` on this graph; None: the default one.
+            feed_dict: tensor -> value for this run; None: no feeds.
+            session: session on this graph; None: the default session.
 
         Raises:
-            ValueError: there is no session, or it has another graph.
-            OpError: as ``Session.run``.
+            ValueError: there is no session, or it runs another graph.
+            OpError: see ``Session.run``.
         """
         _session_for(self.graph, session, "execute operation", "run").run(self, feed_dict)
 
@@ -735,7 +732,7 @@ class Operation:
 
     @property
     def node_def(self) -> NodeDef:
-        """The operation as a ``NodeDef``."""
+        """Return the operation as a ``NodeDef``."""
         node_def = above("gpuplace.graphdef.export", "node_def")
 
         return node_def(self)
@@ -747,7 +744,7 @@ class Operation:
 
 
 def _session_for(graph: Graph, session: Any, action: str, method: str) -> Any:
-    """The session to use, checked; ValueError if there is none or it has another graph."""
+    """Return the session to use; ValueError if there is none or it runs another graph."""
     if session is None:
         session = get_default_session()
         if session is None:

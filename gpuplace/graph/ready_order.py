@@ -1,4 +1,4 @@
-"""An order in which everything comes after its sources.
+"""A topological order that keeps the original order where it can.
 
 >>> ready_order([1, 2, 3, 4], {1: [3], 2: [], 3: [2], 4: []}.__getitem__)
 [2, 3, 1, 4]
@@ -14,14 +14,14 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 def ready_order(items: Sequence[Item], sources: Callable[[Item], Iterable[Item]]) -> list[Item]:
-    """Items, each after its sources; of those that may come next, the one that is first in ``items``.
+    """Return items in topological order; of the items that are ready, the first in ``items`` comes next.
 
     Args:
-        items: what is ordered.
-        sources: gives the items that an item comes after, once for each edge.
+        items: the items to sort.
+        sources: returns the predecessors of an item, once for each edge.
 
     Returns:
-        The order, without the items that wait for each other.
+        The order, without items in cycles.
     """
     position = {item: number for number, item in enumerate(items)}
     consumers: list[list[int]] = [[] for _ in items]

@@ -7,7 +7,7 @@ first:
         with tf.device("/gpu:1"):       applied first:  /device:GPU:1
             tf.constant(1.0)
 
-``None`` ends the walk: what lies outside is ignored. A function replaces the device by what it returns.
+``None`` ends the walk, so outer scopes are ignored. A function's result replaces the device.
 
 Source: tensorflow/python/framework/ops.py, release 1.15.
 """
@@ -37,7 +37,7 @@ VALID_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
 
 class DeviceScope:
-    """One ``tf.device`` block: what it asks for, and the line that opened it."""
+    """A ``tf.device`` block: the requested device, and the line that opened it."""
 
     __slots__ = (
         "_given",
@@ -74,7 +74,7 @@ class DeviceScope:
         self.changes_nothing = self.merge is not None and self.merge.is_null_merge
 
     def apply(self, op: Operation) -> str:
-        """The device that ``op``, of which inner scopes have set the device, requests after this scope."""
+        """Return the device that ``op`` requests after this scope; inner scopes have already set ``op.device``."""
         if self.merge is not None:
             return op.device if self.changes_nothing else self.merge.shortcut_string_merge(op)
         assert self.function is not None
@@ -85,7 +85,7 @@ class DeviceScope:
 
     @property
     def shown(self) -> str:
-        """What it asks for in the words of TensorFlow's errors: a name, or a function and where it is."""
+        """The requested device as TensorFlow's errors print it: a name, or a function and its location."""
         function = self._given
         if self.function is None:
             return function.to_string() if isinstance(function, DeviceSpec) else str(function)
@@ -102,28 +102,28 @@ class DeviceScope:
 
 
 def make_device_scope(device: Any, depth: int) -> DeviceScope:
-    """A scope that names the line ``depth`` frames up as the one that opened it."""
+    """Return a scope whose opening line is ``depth`` frames up."""
     frame = sys._getframe(depth)
     return DeviceScope(device, frame.f_code.co_filename, frame.f_lineno)
 
 
 class Stacks:
-    """The scopes that new operations of a graph are in, apart from the name scope."""
+    """The scopes for new operations of a graph, except the name scope."""
 
     __slots__ = ("devices", "hidden_devices", "colocations", "controls")
 
     def __init__(self) -> None:
         self.devices: tuple[DeviceScope, ...] = ()
-        """``tf.device`` blocks, the innermost first."""
+        """``tf.device`` blocks, innermost first."""
         self.hidden_devices: tuple[DeviceScope, ...] | None = None
-        """Those that a ``colocate_with`` block hides; None outside of one."""
+        """Device blocks that a ``colocate_with`` block hides; None outside such a block."""
         self.colocations: list[TraceableObject] = []
-        """The operations of ``colocate_with`` blocks, the innermost last, with the lines of the blocks."""
+        """Operations of ``colocate_with`` blocks, innermost last, with the lines of the blocks."""
         self.controls: list[ControlInputs] = []
-        """``control_dependencies`` blocks, the innermost last."""
+        """``control_dependencies`` blocks, innermost last."""
 
     def copy(self) -> Stacks:
-        """Stacks with the same scopes, which change on their own."""
+        """Return independent copies of the stacks."""
         new = Stacks()
         new.devices, new.hidden_devices = self.devices, self.hidden_devices
         new.colocations, new.controls = list(self.colocations), list(self.controls)
@@ -143,18 +143,18 @@ class Stacks:
 
 
 class OfThread(threading.local):
-    """What each thread that builds a graph has for itself."""
+    """The state of each thread that builds a graph."""
 
     def __init__(self) -> None:
         super().__init__()
         self.name_stack = ""
-        """The name scope, without a slash at its end."""
+        """The name scope, without a trailing slash."""
         self.variable_creators: tuple[tuple[int, Any], ...] = ()
-        """Functions that variables are made through, the last one first, each with its priority."""
+        """Functions that create variables, the last one first, with their priorities."""
         self.context: Any = None
-        """The branch of a conditional or the loop that is being built, or None."""
+        """The conditional branch or loop under construction, or None."""
         self.distribution: tuple[Any, ...] = ()
-        """The contexts of ``tf.distribute`` strategies, the innermost last."""
+        """Contexts of ``tf.distribute`` strategies, innermost last."""
         self.stacks: Stacks | None = None
         """The other scopes, after ``Graph.switch_to_thread_local``."""
 
@@ -298,12 +298,12 @@ class NameScope(Block):
 
 
 def end_name(thread: int, of_thread: OfThread, names: Sequence[str]) -> None:
-    """Ends a name scope, if it is still there.
+    """End a name scope, if it still exists.
 
     Args:
-        thread: that is in it.
-        of_thread: has the scope.
-        names: the scope outside, and this one where it is known.
+        thread: the thread that is in the scope.
+        of_thread: the state with the scope.
+        names: the outer scope, and this one if it is known.
     """
     outer, now = names[0], of_thread.name_stack
     if thread == get_ident() and (now == names[1] if len(names) > 1 else now.startswith(outer)):
@@ -311,7 +311,7 @@ def end_name(thread: int, of_thread: OfThread, names: Sequence[str]) -> None:
 
 
 class _OpenBlocks(threading.local):
-    """The ``tf.device`` blocks that a thread is in, the innermost last."""
+    """The ``tf.device`` blocks that a thread is in, innermost last."""
 
     def __init__(self) -> None:
         self.blocks: list[weakref.ref[DeviceBlock]] = []
@@ -321,7 +321,7 @@ _open = _OpenBlocks()
 
 
 class DeviceBlock(Block):
-    """A ``tf.device`` block being entered and left."""
+    """Enter and leave a ``tf.device`` block."""
 
     def __init__(self, graph: Graph, scope: DeviceScope) -> None:
         self._graph = graph
@@ -349,25 +349,25 @@ class DeviceBlock(Block):
 def _end_device(
     thread: int, graph: Graph, scope: DeviceScope, depth: int, block: weakref.ref[DeviceBlock]
 ) -> None:
-    """Ends a ``tf.device`` block, if it is still there."""
+    """End a ``tf.device`` block, if it still exists."""
     if thread != get_ident():
         return
     if len(_open.blocks) > depth and _open.blocks[depth] is block:
         del _open.blocks[depth:]
     stacks = graph.scopes.stacks()
     devices = stacks.devices
-    for at, one in enumerate(devices):  # the first, where no other thread shares the graph's stack
+    for at, one in enumerate(devices):  # the first one, unless another thread shares the graph's stack
         if one is scope:
             stacks.devices = devices[:at] + devices[at + 1 :]
             break
 
 
 class ColocationBlock(Block):
-    """A block in which operations are placed where others are, and outer device scopes do not apply.
+    """A block that colocates operations with others; outer device scopes do not apply.
 
     Args:
         graph: the graph.
-        operations: the others.
+        operations: the operations to colocate with.
         ignore_existing: whether outer colocations end.
     """
 
@@ -400,7 +400,7 @@ class ColocationBlock(Block):
 def _end_colocation(
     stacks: Stacks, outer: tuple[Any, Any, list[TraceableObject]], inner: list[TraceableObject]
 ) -> None:
-    """Ends a colocation block, if it is still there; ``tf.device`` blocks around it may have ended before."""
+    """End a colocation block, if it still exists; ``tf.device`` blocks around it may have ended before."""
     if stacks.colocations is inner:
         devices, hidden, colocations = outer
         opened = {id(block._scope) for reference in _open.blocks if (block := reference()) is not None}
@@ -410,9 +410,9 @@ def _end_colocation(
 
 
 class OuterDevices(Block):
-    """A block in which the device scopes that a colocation hides apply, unless it is with an op that has a device.
+    """A block that restores device scopes hidden by a colocation, unless the other op has a device.
 
-    So TensorFlow 1.15 makes variables.
+    TensorFlow 1.15 creates variables in this way.
 
     Args:
         graph: the graph.
@@ -426,7 +426,7 @@ class OuterDevices(Block):
         stacks = self._graph.scopes.stacks()
         self._outer = outer = stacks.devices
         if not outer and stacks.hidden_devices and not any(one.obj.device for one in stacks.colocations):
-            inner = (*stacks.hidden_devices,)  # one that is nowhere else: it says whether the block is there
+            inner = (*stacks.hidden_devices,)  # a unique object, which identifies the block
             self._ending = partial(_end_outer_devices, stacks, outer, inner)
             stacks.devices = inner
 
@@ -438,31 +438,31 @@ class OuterDevices(Block):
 def _end_outer_devices(
     stacks: Stacks, outer: tuple[DeviceScope, ...], inner: tuple[DeviceScope, ...]
 ) -> None:
-    """Ends a block with the outer devices, if it is still there."""
+    """End a block with restored device scopes, if it still exists."""
     if stacks.devices is inner:
         stacks.devices = outer
 
 
 class ControlInputs:
-    """What operations made in a ``control_dependencies`` block wait for, and which of them were made there."""
+    """The control inputs of a ``control_dependencies`` block, and the operations created in it."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self.operations = list(operations)
         self._seen: set[Operation] = set()
 
     def add_op(self, op: Operation) -> None:
-        """Notes an operation made inside."""
+        """Record an operation created in the block."""
         self._seen.add(op)
 
     def has_none_of(self, operations: set[Operation]) -> bool:
-        """Whether none was made inside: one that was already waits for the control inputs."""
+        """Return whether no input was created in the block: an input from the block already waits."""
         return self._seen.isdisjoint(operations)
 
 
 class ControlDependenciesBlock(Block):
     """A ``control_dependencies`` block; ``control_dependencies(None)`` hides outer ones.
 
-    What it hides too is the branch or loop that is being built: operations made inside are not part of it.
+    It also hides the conditional branch or loop under construction: operations in the block are not part of it.
     """
 
     def __init__(self, graph: Graph, control_inputs: Sequence[Operation] | None) -> None:
@@ -473,7 +473,7 @@ class ControlDependenciesBlock(Block):
 
     @property
     def control_inputs(self) -> list[Operation]:
-        """What operations made inside wait for."""
+        """Return the operations that new operations in the block wait for."""
         return [] if self._inputs is None else self._inputs.operations
 
     def __enter__(self) -> None:
@@ -488,7 +488,7 @@ class ControlDependenciesBlock(Block):
     def __exit__(self, kind: Any = None, *exc: object) -> None:
         stacks, of_thread = self._graph.scopes.stacks(), self._graph.scopes.of_thread
         is_innermost = stacks.controls is self._inner
-        if self._inputs is None or kind is not None:  # a block within this one may have been interrupted
+        if self._inputs is None or kind is not None:  # an inner block may have been interrupted
             of_thread.context = self._outer[1]
         stacks.controls = self._outer[0]
         self._ending = bool
@@ -502,14 +502,14 @@ def _end_controls(
     outer: tuple[list[ControlInputs], Any],
     inner: list[ControlInputs],
 ) -> None:
-    """Ends a ``control_dependencies`` block, if it is still there."""
+    """End a ``control_dependencies`` block, if it still exists."""
     if thread == get_ident() and stacks.controls is inner:
         of_thread.context = outer[1]
         stacks.controls = outer[0]
 
 
 def control_inputs_for(stack: Sequence[ControlInputs], inputs: Sequence[Tensor]) -> list[Operation]:
-    """The control inputs of an operation with these inputs; none from scopes that an input is already subject to."""
+    """Return the control inputs for an operation; scopes that one of its inputs already waits for add none."""
     producers = {tensor.op for tensor in inputs}
     found: dict[Operation, None] = {}
     for scope in stack:

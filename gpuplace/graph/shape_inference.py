@@ -1,6 +1,6 @@
-"""Shapes of outputs, inferred when an operation is made.
+"""Infer output shapes when an operation is created.
 
-The op library registers one function per op type; an op type without one has outputs of unknown shape.
+The op library registers a function for each op type. Without one, the output shapes are unknown.
 
 Source: tensorflow/python/framework/common_shapes.py and core/common_runtime/shape_refiner.cc, release 1.15 (wording of
 the errors).
@@ -18,16 +18,16 @@ from gpuplace.lazy import import_next, meet_waiting
 from gpuplace.shapes import MAX_DIMENSIONS, UNKNOWN_SHAPE, TensorShape, brackets
 
 ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
-"""Gives the shape of each output from the operation's inputs and attributes; ValueError if they do not fit."""
+"""Returns the output shapes for an operation's inputs and attributes; ValueError if they do not match."""
 
 _SHOWN = 256
-"""Elements of a value that a message shows."""
+"""Maximum number of elements of a value in an error message."""
 
 _functions: dict[str, ShapeFunction] = {}
 
 
 def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
-    """Registers the decorated function for these op types; ValueError if one has a function already."""
+    """Register the decorated function for these op types; ValueError if one has a function already."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
         meet_waiting(function)
@@ -43,10 +43,10 @@ def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
 
 
 def shape_function_of(op_type: str) -> ShapeFunction | None:
-    """The function that tells the shapes of an op's outputs; None for an op without one.
+    """Return the shape function of an op, or None.
 
     Args:
-        op_type: the op.
+        op_type: op type.
     """
     while op_type not in _functions and import_next():
         pass
@@ -54,10 +54,10 @@ def shape_function_of(op_type: str) -> ShapeFunction | None:
 
 
 def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
-    """The shape of each output of ``op``, of which only inputs and attributes are set.
+    """Return the output shapes of ``op``, whose inputs and attributes are set.
 
     Raises:
-        ValueError: the inputs' shapes do not fit the op or each other.
+        ValueError: the input shapes do not match the op or each other.
         TypeError: an attribute has another type than the op declares, or the shape function is wrong.
     """
     function = shape_function_of(op.type)
@@ -65,22 +65,22 @@ def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
         return (UNKNOWN_SHAPE,) * num_outputs
     try:
         shapes = function(op)
-    except ShapeValueError as error:  # told without the operation
+    except ShapeValueError as error:  # raised without the operation's name
         raise ValueError(str(error)) from None
     except ValueError as error:
         raise ValueError(_sentence(op, function, str(error))) from None
     if len(shapes) != num_outputs:
         raise TypeError(
-            f"the shape function of {op.type} gave {len(shapes)} shapes for {num_outputs} outputs"
+            f"the shape function of {op.type} returned {len(shapes)} shapes for {num_outputs} outputs"
         )
     return shapes
 
 
 def _sentence(op: Operation, function: ShapeFunction, fault: str) -> str:
-    """What is wrong with an operation, its inputs' shapes, and those of their values that the fault hangs on.
+    """Return the message for an invalid operation, with the input shapes and values that matter.
 
-    TensorFlow's shape functions first run without values, and again with those that they asked for. What is wrong with
-    the values at hand is told with them.
+    TensorFlow runs a shape function without values first, and then with the values that it requested. The message
+    includes the values known at that point.
     """
     taken = _Taken(op)
     while True:
@@ -106,12 +106,12 @@ def _sentence(op: Operation, function: ShapeFunction, fault: str) -> str:
 
 
 class _Taken:
-    """The values of inputs that a shape function is given when it asked for them the time before.
+    """An operation for a shape function, with the input values that it requested in the previous call.
 
     Attributes:
-        operation: what the shape function is to look at.
-        values: position of an input to its value.
-        shapes: position of an input to the shape whose sizes it holds.
+        operation: the operation that the shape function inspects.
+        values: input position -> value.
+        shapes: input position -> the shape whose sizes the input holds.
 
     Args:
         op: the operation.
@@ -131,7 +131,7 @@ class _Taken:
         watched = Watched(tensor.op, tensor.value_index, tensor.dtype, tensor.shape)
         rank = tensor.shape[0].value if tensor.shape.ndims == 1 else None
         unknown = UNKNOWN_SHAPE
-        if rank is not None and rank <= MAX_DIMENSIONS:  # a longer vector holds no sizes
+        if rank is not None and rank <= MAX_DIMENSIONS:  # a longer vector cannot be a list of sizes
             unknown = TensorShape.of((None,) * rank)
 
         def evaluate() -> tuple[Any, None] | None:
@@ -147,7 +147,7 @@ class _Taken:
         return watched
 
     def give(self) -> None:
-        """Has what was asked for at hand the next time, as far as it is known."""
+        """Provide the requested values, as far as they are known, in the next call."""
         for at in self._asked - self.values.keys():
             value = constant_value(self._inputs[at])
             if value is not None:

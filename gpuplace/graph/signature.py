@@ -1,4 +1,4 @@
-"""What of an op's signature can be worked out once, so that adding an operation does only what differs each time.
+"""Precompute everything about an op's signature that does not depend on the operation.
 
 >>> from gpuplace.graph.op_def import op_registry
 >>> matmul = signature_of(op_registry("1.15").lookup("MatMul"))
@@ -22,14 +22,14 @@ class Input:
     """An input argument.
 
     Attributes:
-        arg: its definition.
-        name: its name.
-        type: the type where the signature fixes it.
-        type_attr: the attribute that holds the type of a single tensor or of ``N`` of them.
-        number_attr: the attribute that holds how many there are.
-        is_single: whether it takes one tensor, and no reference.
+        arg: definition of the argument.
+        name: name of the argument.
+        type: type, if the signature fixes it.
+        type_attr: attribute with the type of a single tensor or of ``N`` tensors.
+        number_attr: attribute with the number of tensors.
+        is_single: whether it takes one tensor, not by reference.
         is_ref: whether it takes references.
-        allowed: types that may be passed, None for any.
+        allowed: types that may be passed; None for any.
     """
 
     __slots__ = ("arg", "name", "type", "type_attr", "number_attr", "is_single", "is_ref", "allowed")
@@ -47,7 +47,7 @@ class Input:
 
 
 def names_of_types(attr: AttrDef) -> frozenset[str] | None:
-    """Names of the types that an attribute allows, which are quicker to look up than types; None for any."""
+    """Return the names of the types that an attribute allows; None for any. Names are faster to look up than types."""
     return None if attr.allowed is None else frozenset([getattr(item, "name", "") for item in attr.allowed])
 
 
@@ -58,8 +58,8 @@ class Attribute:
     """An attribute.
 
     Attributes:
-        attr: its definition.
-        name: its name.
+        attr: definition of the attribute.
+        name: name of the attribute.
         is_type: whether it holds a type.
     """
 
@@ -75,7 +75,7 @@ class Attribute:
         self._minimum = attr.minimum
 
     def plain_value(self, given: Any) -> Any:
-        """``given`` in the form in which it is kept, where that is plain and the value allowed; else None."""
+        """Return the stored form of ``given`` if it is simple and allowed; otherwise None."""
         kind = type(given)
         if kind is str and self._plain is bytes:
             kind, given = bytes, given.encode()
@@ -91,18 +91,18 @@ class Attribute:
 
 
 class Signature:
-    """An op's signature, taken apart.
+    """An op's signature in precomputed form.
 
     Attributes:
         op_def: the signature.
         inputs: the input arguments.
-        attributes: the attributes, by name.
-        types: names of those attributes that hold one type.
-        template: all attributes in order, by default where they have one; else ``MISSING``.
-        missing: names of those without a default.
+        attributes: attribute name -> attribute.
+        types: names of the attributes that hold one type.
+        template: all attributes in order, with their defaults or ``MISSING``.
+        missing: names of the attributes without a default.
         has_lists: whether an input is a list of tensors.
         has_references: whether an input is taken by reference.
-        plain_outputs: the outputs where each is a single tensor of a type that is fixed or in an attribute, else None.
+        plain_outputs: the outputs if each is a single tensor whose type is fixed or in an attribute; otherwise None.
     """
 
     __slots__ = (
@@ -123,7 +123,7 @@ class Signature:
         self.plain_outputs = None if any(arg.is_list for arg in outputs) else outputs
 
     def output_types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
-        """The type of each output tensor; KeyError for a missing attribute."""
+        """Return the type of each output tensor; KeyError for a missing attribute."""
         if self.plain_outputs is None:
             return self.op_def.output_types(attrs)
         types = []
@@ -134,7 +134,7 @@ class Signature:
 
 
 def signature_of(op_def: OpDef) -> Signature:
-    """The signature of ``op_def``, taken apart at its first use."""
+    """Return the precomputed signature of ``op_def``, created at first use."""
     found = op_def.__dict__.get(_ATTRIBUTE)
     if found is None:
         found = op_def.__dict__[_ATTRIBUTE] = Signature(op_def)

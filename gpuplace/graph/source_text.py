@@ -1,7 +1,7 @@
-"""Where a line of the user's program is, in words that the user knows.
+"""Locations in the user's program, in terms that the user knows.
 
-A notebook's kernel compiles each cell under a made-up file name. IPython knows the cell's number, and it is asked where
-it runs already; nothing is imported for it.
+A notebook kernel compiles each cell under a made-up file name. IPython knows the number of the cell. It is asked only
+if it is already running, and never imported.
 
 >>> source_text("train.py", 14)
 'train.py:14'
@@ -14,12 +14,12 @@ from typing import Any
 
 
 class TraceableObject:
-    """Something, and the line that it comes from.
+    """An object and the line that created it.
 
     Args:
-        obj: the thing.
-        filename: the file; None: not known.
-        lineno: the line in it.
+        obj: the object.
+        filename: file; None: unknown.
+        lineno: line in the file.
     """
 
     SUCCESS, HEURISTIC_USED, FAILURE = range(3)
@@ -30,13 +30,13 @@ class TraceableObject:
         self.lineno = lineno
 
     def set_filename_and_line_from_caller(self, offset: int = 0) -> int:
-        """Notes the line of a call.
+        """Record the line of a call.
 
         Args:
-            offset: how many calls above the caller of this method.
+            offset: number of frames above the caller of this method.
 
         Returns:
-            ``SUCCESS``, or ``HEURISTIC_USED`` where there are not that many calls: then the outermost is noted.
+            ``SUCCESS``, or ``HEURISTIC_USED`` if the stack has fewer frames: then the outermost one is used.
         """
         frame, left = sys._getframe(1), offset
         while left and frame.f_back is not None:
@@ -45,12 +45,12 @@ class TraceableObject:
         return self.HEURISTIC_USED if left else self.SUCCESS
 
     def copy_metadata(self) -> TraceableObject:
-        """The line alone."""
+        """Return the line without its object."""
         return type(self)(None, self.filename, self.lineno)
 
 
 def source_text(filename: str, line: int) -> str:
-    """``file:line``, and ``In[3]:line`` for a line of a notebook's third cell."""
+    """Return ``file:line``, or ``In[3]:line`` for a line of a notebook's third cell."""
     return f"{_cell_name(filename) or filename}:{line}"
 
 

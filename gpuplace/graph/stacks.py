@@ -1,8 +1,7 @@
 """The default graph and the default session of each thread.
 
-A stack per thread: entering ``graph.as_default()`` or ``session.as_default()`` pushes, leaving pops. The graph
-below all stacks, used where nothing was pushed, is one per thread's stack bottom for the whole process, as in
-TensorFlow.
+Each thread has a stack: entering ``graph.as_default()`` or ``session.as_default()`` pushes, leaving pops. If the stack
+is empty, the default is the process-wide graph, as in TensorFlow.
 
 Source: tensorflow/python/framework/ops.py, release 1.15.
 """
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 class DefaultStack(threading.local, Generic[T]):
-    """Nested defaults of one thread."""
+    """The nested defaults of a thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,15 +31,15 @@ class DefaultStack(threading.local, Generic[T]):
         self.enforce_nesting = True
 
     def get(self) -> T | None:
-        """The innermost default, or None."""
+        """Return the innermost default, or None."""
         return self.stack[-1] if self.stack else None
 
     def push(self, default: T) -> Pushed[T]:
-        """Makes ``default`` the innermost one within a ``with`` block; AssertionError if blocks are not nested."""
+        """Make ``default`` the innermost default in a ``with`` block; AssertionError if blocks are not nested."""
         return Pushed(self, default)
 
     def drop(self, default: T) -> None:
-        """Ends the block of ``default``."""
+        """End the block of ``default``."""
         if not self.stack:
             return
         if self.stack[-1] is default:
@@ -48,33 +47,32 @@ class DefaultStack(threading.local, Generic[T]):
             return
         if self.enforce_nesting:
             raise AssertionError(
-                f"Nesting violated for default stack of {type(default)} objects: close what was"
-                f" opened last first"
+                f"Nesting violated for default stack of {type(default)} objects: close the last one first"
             )
         if default in self.stack:
             self.stack.remove(default)
 
     def reset(self) -> None:
-        """Forgets all defaults of this thread."""
+        """Forget all defaults of this thread."""
         self.stack = []
 
 
 class Block(contextlib.ContextDecorator):
-    """A ``with`` block that ends even if an exception of a signal handler comes while it is entered or left.
+    """A ``with`` block that ends even if a signal handler raises while it is entered or left.
 
-    Such an exception can come before the first instruction of ``__exit__``, or after the last but one of ``__enter__``.
-    Then nothing needs the block any more, and it ends when Python drops it. Where there is nothing to undo, Python
-    calls functions of C alone then: in one of Python's, it would drop an exception that comes just there.
+    Such an exception can come before the first instruction of ``__exit__``, or just before ``__enter__`` returns. The
+    block is then unreachable, and ends when Python frees it. If there is nothing to undo, Python should only call C
+    functions here: an exception that arrives in a Python function at this point would be lost.
     """
 
     _ending: Callable[[], Any] = bool
-    """Undoes what has been changed and is still there; does not refer to the block, which would keep itself alive."""
+    """Undoes changes that are still in effect; must not refer to the block, which would keep it alive."""
 
     __del__ = property(operator.attrgetter("_ending"))
 
 
 class Pushed(Block, Generic[T]):
-    """A block within which something is the innermost default."""
+    """A block in which an object is the innermost default."""
 
     def __init__(self, stack: DefaultStack[T], default: T) -> None:
         self._stack = stack
@@ -91,18 +89,18 @@ class Pushed(Block, Generic[T]):
     def __exit__(self, kind: Any = None, *exc: object) -> None:
         if kind is None:
             self._stack.drop(self._default)
-        else:  # blocks within this one may have been interrupted
+        else:  # inner blocks may have been interrupted
             end_default(get_ident(), self._stack.stack, self._depth, self._default)
         self._ending = bool
 
 
 def end_default(thread: int, stack: list[Any], depth: int, default: Any) -> None:
-    """Ends a default and those within it, if it is still there.
+    """End a default and its inner defaults, if it still exists.
 
     Args:
-        thread: whose stack it is.
+        thread: thread that owns the stack.
         stack: the stack.
-        depth: where in it the default is.
+        depth: position of the default in the stack.
         default: the default.
     """
     if thread == get_ident() and len(stack) > depth and stack[depth] is default:
@@ -115,20 +113,20 @@ _lock = threading.Lock()
 
 
 def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
-    """Returns the graph that new operations of this thread go to.
+    """Return the graph that new operations of this thread go to.
 
     Args:
-        make: makes the process's graph where there is none yet.
+        make: create the process's graph if it does not exist.
     """
     innermost = graph_stack.get()
     return innermost if innermost is not None else global_graph(make)
 
 
 def global_graph(make: Callable[[], Graph] | None = None) -> Graph:
-    """Returns the process's graph, which is the default one outside of all blocks.
+    """Return the process's graph, the default outside all blocks.
 
     Args:
-        make: as for ``get_default_graph``.
+        make: see ``get_default_graph``.
     """
     with _lock:
         if PROCESS.default_graph is None:
@@ -139,13 +137,13 @@ def global_graph(make: Callable[[], Graph] | None = None) -> Graph:
 
 
 def is_default_graph(graph: Graph) -> bool:
-    """Whether new operations of this thread go to ``graph``."""
+    """Return whether new operations of this thread go to ``graph``."""
     stack = graph_stack.stack
     return (stack[-1] if stack else PROCESS.default_graph) is graph
 
 
 def reset_default_graph() -> None:
-    """Forgets the process's default graph; AssertionError within a ``with graph.as_default()`` block."""
+    """Drop the process's default graph; AssertionError within a ``with graph.as_default()`` block."""
     if graph_stack.stack:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit"
@@ -158,7 +156,7 @@ def reset_default_graph() -> None:
 
 @contextlib.contextmanager
 def fresh_defaults() -> Iterator[None]:
-    """A ``with`` block of this thread without a default graph or session; those from before come back after it."""
+    """A ``with`` block without a default graph or session for this thread; the previous ones return afterwards."""
     graphs, sessions, outermost = graph_stack.stack, session_stack.stack, PROCESS.default_graph
     nesting = graph_stack.enforce_nesting, session_stack.enforce_nesting
     graph_stack.stack, session_stack.stack, PROCESS.default_graph = [], [], None
@@ -170,5 +168,5 @@ def fresh_defaults() -> Iterator[None]:
 
 
 def get_default_session() -> Any:
-    """The innermost default session of this thread, or None."""
+    """Return the innermost default session of this thread, or None."""
     return session_stack.get()

@@ -1,6 +1,6 @@
-"""A graph of its own for the body of a function, while Python builds it.
+"""The graph of a function's body while Python builds it.
 
-What the body uses of the graph around it becomes an argument, or, where the function has to stand alone, is copied::
+Tensors of the outer graph that the body uses become arguments, or are copied if the function must stand alone::
 
     scale = constant(3.0)                 outer graph            body
     lambda x: x * scale                   scale (Const) ──┐      args_0 (Placeholder) ──┬─> mul (Mul)
@@ -32,29 +32,29 @@ from gpuplace.shapes import TensorShape
 
 @dataclass(frozen=True, eq=False)
 class FunctionBody:
-    """The graph of a function that can be called."""
+    """The graph of a function, ready to be called."""
 
     graph: Graph
     """Its operations."""
     args: tuple[Tensor, ...]
-    """What a call gives values for."""
+    """Tensors that a call passes values for."""
     results: tuple[Tensor, ...]
-    """What it returns."""
+    """Results."""
     targets: tuple[Operation, ...]
-    """What runs besides."""
+    """Operations that run besides the results."""
 
 
 _SHARED_COLLECTIONS = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
-"""Collections of the graph around a function to which the function adds."""
+"""Collections of the outer graph to which the function adds."""
 
 
 class TracedGraph(Graph):
-    """The body of a function while it is built.
+    """The body of a function under construction.
 
     Args:
-        outer: the graph that the function is for.
-        by_value: copy what is used of ``outer`` instead of taking it as an argument.
-        copied: stateful operations of ``outer`` that may be copied all the same.
+        outer: the graph that defines the function.
+        by_value: copy tensors of ``outer`` instead of passing them as arguments.
+        copied: stateful operations of ``outer`` that may be copied nevertheless.
     """
 
     is_traced = True
@@ -67,9 +67,9 @@ class TracedGraph(Graph):
         self.args: list[Tensor] = []
         """The function's own arguments."""
         self.captured: dict[Tensor, Tensor] = {}
-        """Tensors of graphs around this one -> what stands for them here; in the order in which they are given."""
+        """Captured tensors of outer graphs -> the tensors that stand for them here, in argument order."""
         self.control_captures: dict[Operation, None] = {}
-        """What runs before in graphs around this one: a call waits for it."""
+        """Operations of outer graphs that a call waits for."""
         self._copied = frozenset(copied)
         self.functions = outer.functions
         self.function_bodies = outer.function_bodies
@@ -78,7 +78,7 @@ class TracedGraph(Graph):
         self._take_collections(outer)
 
     def _take_collections(self, outer: Graph) -> None:
-        """Variables are collected in the graph around this one; of its other collections there are copies here."""
+        """Variables are added to the collections of the outer graph; its other collections are copied here."""
         for key in _SHARED_COLLECTIONS:
             self._collections[key] = outer.get_collection_ref(key)
         for key, values in list(outer._collections.items()):
@@ -86,7 +86,7 @@ class TracedGraph(Graph):
                 self._collections[key] = list(values)
 
     def add_arg(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
-        """Adds an argument."""
+        """Add an argument."""
         tensor = self.create_op("Placeholder", [], name=name, attrs={"dtype": dtype, "shape": shape}).outputs[
             0
         ]
@@ -94,15 +94,14 @@ class TracedGraph(Graph):
         return tensor
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
-        """What stands here for a tensor, which may be of a graph around this one.
+        """Return the tensor that stands here for ``tensor``, which may belong to an outer graph.
 
         Args:
             tensor: the tensor.
-            name: the name of its placeholder; None: that of its operation.
+            name: name of its placeholder; None: the name of its operation.
 
         Raises:
-            ValueError: it would not be copied and is of another graph or of a function within this one, or cannot be
-                copied.
+            ValueError: the tensor belongs to an unrelated graph or to an inner function, or cannot be copied.
         """
         if tensor.op.graph is self:
             return tensor
@@ -111,7 +110,7 @@ class TracedGraph(Graph):
             if not self.by_value:
                 self._check_accessible(tensor)
             context, self.scopes.of_thread.context = self.scopes.of_thread.context, None
-            try:  # it belongs to no branch or loop, but to all of the function
+            try:  # it belongs to the whole function, not to a branch or loop
                 with self.control_dependencies(None):
                     known = self._copy(tensor) if self.by_value else self._argument(tensor, name)
             finally:
@@ -120,7 +119,7 @@ class TracedGraph(Graph):
         return known
 
     def _check_accessible(self, tensor: Tensor) -> None:
-        """ValueError for a tensor of a function within this one, or of a graph that has nothing to do with it."""
+        """Raise ValueError for a tensor of an inner function or of an unrelated graph."""
         graph = tensor.op.graph
         while isinstance(graph, TracedGraph):
             if graph is self:
@@ -141,7 +140,7 @@ class TracedGraph(Graph):
         return super().create_op("Placeholder", [], name=name or tensor.op.name, attrs=attrs).outputs[0]
 
     def _copy(self, tensor: Tensor) -> Tensor:
-        """The same tensor, with all that it comes from, as operations of this graph."""
+        """Copy a tensor, with everything it depends on, into this graph."""
         pending = [tensor.op]
         while pending:
             op = pending[-1]
@@ -175,7 +174,7 @@ class TracedGraph(Graph):
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """As ``Graph.create_op``, for inputs that may be of the graph around this one."""
+        """Like ``Graph.create_op``, for inputs that may belong to the outer graph."""
         inputs = [self.capture(tensor) for tensor in inputs]
         return super().create_op(
             op_type, inputs, dtypes, input_types, name, attrs, op_def, compute_shapes, compute_device
@@ -196,7 +195,7 @@ class TracedGraph(Graph):
         return super()._add_op(name, op_type, op_def, inputs, attrs, dtypes, compute_shapes, compute_device)
 
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> ControlDependenciesBlock:
-        """As ``Graph.control_dependencies``: what is of a graph around this one runs before the call."""
+        """Like ``Graph.control_dependencies``; operations of the outer graph run before the call."""
         if control_inputs is None or not self.is_func_graph:
             return super().control_dependencies(control_inputs)
         mine = []
@@ -209,7 +208,7 @@ class TracedGraph(Graph):
         return super().control_dependencies(mine)
 
     def _operation_beside(self, item: Any) -> Operation:
-        """As for any graph; what a function is placed with may be of a graph around it."""
+        """Like ``Graph.colocate_with``, for operations that may belong to an outer graph."""
         op = getattr(item, "op", item)
         if isinstance(op, Operation) and op.graph is not self:
             return op
@@ -217,11 +216,11 @@ class TracedGraph(Graph):
 
     @property
     def captures(self) -> tuple[Tensor, ...]:
-        """The tensors of the graph around this one that are given after the function's own arguments."""
+        """The captured tensors of the outer graph, passed after the function's own arguments."""
         return () if self.by_value else tuple(self.captured)
 
     def stand_in_for(self, tensor: Tensor) -> Tensor | None:
-        """What stands here for a tensor of a graph around this one; None where the function does not use it.
+        """Return the tensor that stands here for a tensor of an outer graph, or None if the function does not use it.
 
         Args:
             tensor: the tensor.
@@ -235,7 +234,7 @@ class TracedGraph(Graph):
         return None if found is None else self.captured.get(found)
 
     def origin_of(self, op: Operation) -> Tensor | None:
-        """The tensor of a graph around this one that an argument stands for; None for other operations.
+        """Return the captured tensor that an argument stands for; None for other operations.
 
         Args:
             op: the operation.
@@ -243,20 +242,20 @@ class TracedGraph(Graph):
         return next((outer for outer, mine in self.captured.items() if mine.op is op), None)
 
     def body(self, results: Sequence[Tensor], targets: Sequence[Operation]) -> FunctionBody:
-        """The function that was built.
+        """Return the completed function.
 
         Args:
-            results: what it returns.
-            targets: what runs besides.
+            results: results of the function.
+            targets: operations that run besides the results.
         """
         given = [] if self.by_value else self.captured.values()
         return FunctionBody(self, (*self.args, *given), tuple(results), tuple(targets))
 
 
 def as_seen_here(tensor: Tensor) -> Tensor:
-    """What a tensor stands for in the default graph or one around it, which is where a function can be called.
+    """Return the captured tensor in the default graph or an outer graph, where the function can be called.
 
-    A function that was traced inside another has what it captured from that one's arguments.
+    A function that was traced inside another captures that function's arguments.
 
     Args:
         tensor: a tensor that a function captured.
@@ -275,7 +274,7 @@ def as_seen_here(tensor: Tensor) -> Tensor:
 
 
 def _graph_around(graph: Graph) -> Graph:
-    """The nearest graph that is no function's: itself, or one around it."""
+    """Return the nearest graph that is not a function body: itself or an outer graph."""
     while isinstance(graph, TracedGraph):
         graph = graph.outer
     if graph.building_function:
@@ -286,9 +285,9 @@ def _graph_around(graph: Graph) -> Graph:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Operations made in the ``with`` block belong to no function and no control flow, and wait for nothing.
+    """Create operations in the ``with`` block outside all functions and control flow, without control inputs.
 
-    They go to the graph around the functions that are being built, under the name scope and the devices that there are.
+    They are added to the graph around the functions under construction, under the current name scope and devices.
     """
     inner = get_default_graph()
     outer = _graph_around(inner)
@@ -309,13 +308,13 @@ def init_scope() -> Iterator[None]:
 
 
 def lifted(tensor: Tensor) -> Tensor:
-    """The same tensor, with all that it comes from, as operations of the default graph, which are in no scope.
+    """Copy a tensor, with everything it depends on, to the default graph, outside all scopes.
 
     Args:
-        tensor: of the body of a function.
+        tensor: tensor of a function's body.
 
     Raises:
-        ValueError: it depends on an argument of the function.
+        ValueError: the tensor depends on an argument of the function.
     """
     graph, made = get_default_graph(), dict[Tensor, Tensor]()
     pending = [tensor.op]
@@ -347,11 +346,11 @@ def lifted(tensor: Tensor) -> Tensor:
 
 
 def add_called_functions(graph: Graph, inner: Graph) -> None:
-    """Puts the functions that the operations of a function call into another graph's library.
+    """Add the functions that a function's operations call to another graph's library.
 
     Args:
-        graph: the graph.
-        inner: the body of the function.
+        graph: graph with the other library.
+        inner: body of the function.
     """
     if inner.functions is graph.functions:
         return

@@ -1,4 +1,4 @@
-"""Conversion of attribute values and signatures between protobuf and Python (see ``gpuplace.graph.attr_value``)."""
+"""Convert attribute values and signatures between protobuf and Python (see ``gpuplace.graph.attr_value``)."""
 
 from __future__ import annotations
 

@@ -26,21 +26,21 @@ from gpuplace.typing import RunMetadata
 class FileWriter:
     """Writes events to a new file in ``logdir``.
 
-    Events wait in a queue that a thread of its own writes to the file. What waits is also written when the program ends
-    without ``close``.
+    A separate thread writes queued events to the file. The rest is also written when the program ends without
+    ``close``.
 
     Args:
-        logdir: folder, made where it is missing.
-        graph: a ``Graph`` to write at once; None: none.
-        max_queue: events that wait before adding one blocks.
+        logdir: folder, created if necessary.
+        graph: ``Graph`` to write at once; None: no graph.
+        max_queue: number of queued events above which adding one blocks.
         flush_secs: seconds between writes to disk.
-        graph_def: a ``GraphDef`` to write at once, as TensorFlow 0.x had it; ignored where ``graph`` is given.
-        filename_suffix: end of the file's name; None: nothing.
-        session: writers of one session and folder share a file, that of the first one; None: a file of its own.
+        graph_def: ``GraphDef`` to write at once, as in TensorFlow 0.x; ignored if ``graph`` is passed.
+        filename_suffix: suffix of the file name; None: no suffix.
+        session: writers for the same session and folder share the first one's file; None: a separate file.
 
     Raises:
-        TypeError: ``graph`` is neither.
-        ValueError: both ``graph`` and ``graph_def`` are given.
+        TypeError: ``graph`` is neither a ``Graph`` nor a ``GraphDef``.
+        ValueError: both ``graph`` and ``graph_def`` are passed.
     """
 
     def __init__(
@@ -67,36 +67,36 @@ class FileWriter:
             self.add_meta_graph(_meta_graph_of(graph if graph_def is None else graph_def))
 
     def get_logdir(self) -> str:
-        """The folder."""
+        """Return the folder."""
         return self._logdir
 
     def reopen(self) -> None:
-        """Opens a new file after ``close``; does nothing while one is open."""
+        """Open a new file after ``close``; no effect while one is open."""
         self._file.open()
 
     def add_event(self, event: Any) -> None:
-        """Writes an ``Event`` message; warns, and does nothing, where the writer is closed.
+        """Write an ``Event`` message; a closed writer only warns.
 
         Args:
-            event: the message.
+            event: event message.
 
         Raises:
-            TypeError: it is something else.
+            TypeError: ``event`` is not an ``Event``.
         """
         self._warn_if_closed()
         self._file.add(event)
 
     def add_graph(self, graph: Any, global_step: int | None = None, graph_def: Any = None) -> None:
-        """Writes a ``Graph`` with its shapes, or a ``GraphDef``.
+        """Write a ``Graph`` with its shapes, or a ``GraphDef``.
 
         Args:
-            graph: the graph.
-            global_step: the step that it is shown at, an integer; None: 0.
-            graph_def: deprecated, in place of ``graph``.
+            graph: graph to write.
+            global_step: step number to show; None: 0.
+            graph_def: deprecated alternative to ``graph``.
 
         Raises:
-            TypeError: ``graph`` is neither.
-            ValueError: both are given.
+            TypeError: ``graph`` is neither a ``Graph`` nor a ``GraphDef``.
+            ValueError: both are passed.
         """
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
@@ -119,29 +119,29 @@ class FileWriter:
         self._add(global_step, graph_def=_graph_def_of(given).SerializeToString())
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: int | None = None) -> None:
-        """Writes a ``MetaGraphDef``.
+        """Write a ``MetaGraphDef``.
 
         Args:
-            meta_graph_def: the message.
-            global_step: the step that it is shown at, an integer; None: 0.
+            meta_graph_def: message to write.
+            global_step: step number to show; None: 0.
 
         Raises:
-            TypeError: ``meta_graph_def`` is something else.
+            TypeError: ``meta_graph_def`` is not a ``MetaGraphDef``.
         """
         if not isinstance(meta_graph_def, MetaGraphDef):
             raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
         self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: int | None = None) -> None:
-        """Writes the ``RunMetadata`` of a step.
+        """Write the ``RunMetadata`` of a step.
 
         Args:
-            run_metadata: the message.
-            tag: a name of its own.
-            global_step: the step that it is shown at, an integer; None: 0.
+            run_metadata: message to write.
+            tag: unique name of the step.
+            global_step: step number to show; None: 0.
 
         Raises:
-            ValueError: the tag was used before.
+            ValueError: the tag is in use.
         """
         if tag in self._run_tags:
             raise ValueError("The provided tag was already used for this event type")
@@ -150,23 +150,23 @@ class FileWriter:
         self._add(global_step, tagged_run_metadata=tagged)
 
     def add_session_log(self, session_log: Any, global_step: int | None = None) -> None:
-        """Writes a ``SessionLog``.
+        """Write a ``SessionLog``.
 
         Args:
-            session_log: the message.
-            global_step: the step that it is shown at, an integer; None: 0.
+            session_log: message to write.
+            global_step: step number to show; None: 0.
         """
         self._add(global_step, session_log=session_log)
 
     def add_summary(self, summary: Any, global_step: int | None = None) -> None:
-        """Writes a ``Summary``; of values with the same tag only the first keeps its metadata.
+        """Write a ``Summary``; only the first value of each tag keeps its metadata.
 
         Args:
-            summary: the message, or its bytes.
-            global_step: the step that it is shown at, an integer; None: 0.
+            summary: message, or its bytes.
+            global_step: step number to show; None: 0.
 
         Raises:
-            TypeError: ``summary`` is something else.
+            TypeError: ``summary`` is neither.
         """
         event = self._event(global_step)
         if isinstance(summary, bytes):
@@ -175,8 +175,8 @@ class FileWriter:
             event.summary.CopyFrom(summary)
         else:
             raise TypeError(
-                f"summary must be a Summary message or its bytes, not {type(summary).__name__}: add_summary takes what"
-                " session.run gives for a summary op"
+                f"summary must be a Summary message or its bytes, not {type(summary).__name__}: pass the result "
+                f"of session.run for a summary op"
             )
         for value in event.summary.value:
             if value.HasField("metadata"):
@@ -186,12 +186,12 @@ class FileWriter:
         self.add_event(event)
 
     def flush(self) -> None:
-        """Writes waiting events to disk; warns where the writer is closed."""
+        """Write queued events to disk; a closed writer warns."""
         self._warn_if_closed()
         self._file.flush()
 
     def close(self) -> None:
-        """Flushes and closes the file."""
+        """Write queued events and close the file."""
         self._file.close()
 
     def __enter__(self) -> FileWriter:
@@ -229,17 +229,17 @@ def _meta_graph_of(graph: Any) -> Any:
 
 
 class FileWriterCache:
-    """One ``FileWriter`` for each folder, shared by all who ask for it."""
+    """One ``FileWriter`` for each folder, shared by all callers."""
 
     _writers: ClassVar[dict[str, FileWriter]] = {}
     _lock = threading.RLock()
 
     @staticmethod
     def get(logdir: str | bytes | os.PathLike[str]) -> FileWriter:
-        """The writer of a folder, made with the default graph where there is none.
+        """Return the writer of a folder; a new one starts with the default graph.
 
         Args:
-            logdir: the folder.
+            logdir: folder.
         """
         name = os.fsdecode(logdir)
         with FileWriterCache._lock:
@@ -249,7 +249,7 @@ class FileWriterCache:
 
     @staticmethod
     def clear() -> None:
-        """Closes and forgets all writers."""
+        """Close and drop all writers."""
         with FileWriterCache._lock:
             for writer in FileWriterCache._writers.values():
                 writer.close()

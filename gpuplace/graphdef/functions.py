@@ -1,4 +1,4 @@
-"""Functions of a graph's library as `gpuplace.placer.lowering` wants them."""
+"""Library functions of a graph, in the form that `gpuplace.placer.lowering` needs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gpuplace.placer.lowering import BodyNode, FunctionBody
 
 
 def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, Any]:
-    """The functions of a library by name; one may be there twice.
+    """Return the functions of a library by name; the library may repeat a function.
 
     Args:
         functions: `FunctionDef` messages.
-        ops: the ops that there are.
+        ops: registered ops.
 
     Returns:
         A dict from name to message.
 
     Raises:
-        InvalidArgumentError: one has the name of an op, or two different ones share a name.
+        InvalidArgumentError: a function has the name of an op, or different functions share a name.
 
     Source: FunctionLibraryDefinition::AddFunctionDef in tensorflow/core/framework/function.cc, releases 1.15, 2.21.
     """
@@ -33,7 +33,7 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
         if name in ops:
             raise InvalidArgumentError.of(
                 f"Cannot add function '{name}' because an op with the same name already exists.",
-                hint="give the function another name, where it is called too",
+                hint="rename the function, also where it is called",
             )
         known = found.setdefault(name, function)
         if known is not function and known != function:
@@ -42,20 +42,20 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
 
 
 def function_exists(name: str) -> InvalidArgumentError:
-    """The error of a library that would get a second function of a name."""
+    """Return the error of a library with two different functions of the same name."""
     return InvalidArgumentError.of(
         f"Cannot add function '{name}' because a different function with the same name already exists.",
-        hint="give one of the two another name, where it is called too",
+        hint="rename one of the two, also where it is called",
     )
 
 
 def function_bodies(functions: Mapping[str, Any]) -> Callable[[str], FunctionBody | None]:
-    """Gives the body of one of the functions (`FunctionDef` messages) by name, decoded when it is asked for."""
+    """Return a lookup of function bodies by name (`FunctionDef` messages), decoded on request."""
     return _Decoded(functions.get)
 
 
 def stored_function_bodies(functions: Mapping[str, bytes]) -> Callable[[str], FunctionBody | None]:
-    """The same for the functions that a `Graph` holds in serialised form."""
+    """Return the same lookup for the serialised functions of a `Graph`."""
     return _Decoded(lambda name: FunctionDef.FromString(functions[name]) if name in functions else None)
 
 

@@ -323,7 +323,7 @@ def check_versions(versions: Any) -> None:
 
 
 def _is_in_order(nodes: Sequence[ImportedNode], position: Mapping[str, int]) -> bool:
-    """Whether every node comes after its inputs already."""
+    """Return whether every node comes after its inputs already."""
     for index, node in enumerate(nodes):
         for source, _ in node.inputs:
             if position.get(source, index) >= index:
@@ -339,15 +339,15 @@ def topological_order(
     external: Iterable[tuple[str, int]] = (),
     written: Callable[[int], Sequence[str]] | None = None,
 ) -> Sequence[int]:
-    """Positions of the nodes, each after its inputs, the smallest that is ready first.
+    """Return the positions of the nodes in topological order; of ready nodes, the smallest position first.
 
     Args:
-        nodes: all nodes; their inputs name nodes among them, or keys of ``external``.
-        external: inputs that come from elsewhere.
-        written: gives the inputs of a node as they are written, for errors; None: as is usual.
+        nodes: all nodes; an input is one of them or a key of ``external``.
+        external: inputs from outside ``nodes``.
+        written: returns a node's inputs in the notation for errors; None: the usual one.
 
     Raises:
-        InvalidArgumentError: a node has an unknown input, or nodes wait for each other in a circle.
+        InvalidArgumentError: a node has an unknown input, or nodes form a cycle.
     """
     position = {node.name: index for index, node in enumerate(nodes)}
     outside = set(external)

@@ -363,7 +363,8 @@ class _Import:
         return _LOC + renamed.encode()
 
     def _set_devices(self) -> None:
-        """Merge the device scopes into the nodes' devices; colocated nodes take the device of a node in their group."""
+        """Merge the device scopes into the nodes' devices; colocated nodes take the device of a node in their "
+        "group."""
         graph = self.graph
         colocated: list[tuple[Operation, list[str]]] = []
         canonical: dict[str, str] = {}
@@ -424,7 +425,10 @@ class _Import:
 def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:
     return ResourceExhaustedError.of(
         f"Node '{node.name}' ({node.op_type}) and the nodes before it have too many outputs for a graph of this size",
-        facts={"outputs of the node": str(count), "allowed": f"{_MAX_OUTPUTS} in all, 16 a node, 1 an input"},
+        facts={
+            "outputs of the node": str(count),
+            "allowed": f"{_MAX_OUTPUTS} in total; a node counts as 16, an input as 1",
+        },
         hint="check the length that the node declares; gpuplace.place() creates no tensors and accepts it",
     )
 

@@ -1,4 +1,4 @@
-"""``KernelDef`` and ``KernelList``: rows of the catalogue of kernels as messages.
+"""``KernelDef`` and ``KernelList`` messages for rows of the kernel catalogue.
 
 >>> from gpuplace.kernels.registry import default_catalogue
 >>> kernel_list(default_catalogue("1.15").kernels.rows("KernelLabel")).kernel[1].label
@@ -44,10 +44,10 @@ KernelList: Any = _made["KernelList"]
 
 
 def kernel_list(rows: Iterable[Row]) -> Any:
-    """Rows of the catalogue as a ``KernelList``.
+    """Return rows of the catalogue as a ``KernelList``.
 
     Args:
-        rows: the rows.
+        rows: rows to convert.
     """
     found = KernelList()
     for row in rows:

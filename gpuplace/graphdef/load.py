@@ -105,7 +105,7 @@ def load_graph_def(
     Raises:
         NotFoundError: the file, tags, signature or function do not exist, or the folder contains no SavedModel.
         InvalidArgumentError: the signature or the function is invalid.
-        ValueError: ``tags`` or ``signature`` for a source that has none.
+        ValueError: ``tags`` or ``signature`` for a source without them.
         Other errors: as for ``open_model``.
     """
     model = open_model(source)
@@ -201,7 +201,7 @@ def _check_has_nodes(message: Any, path: Path, data: bytes) -> None:
 
 
 def _binary_kind(data: bytes, kind: Any) -> Any:
-    """Return the message type of some data: a SavedModel starts with its version, a GraphDef with a node."""
+    """Return the message type of serialised data: a SavedModel starts with its version, a GraphDef with a node."""
     return SavedModel if kind is GraphDef and data.startswith(_SAVED_MODEL) else kind
 
 
@@ -232,7 +232,7 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
 
 
 def _refuse_others(path: str | Path, data: bytes, what: str) -> None:
-    """Raise DataLossError for other known kinds of files, with advice how to obtain a graph."""
+    """Raise DataLossError for other known kinds of files, with advice on obtaining a graph."""
     other = kind_of(path, data)
     if other is not None:
         raise DataLossError.of(f"{what} is {other.what}, not a graph", hint=other.advice)
@@ -315,8 +315,8 @@ def load_placement_graph(
     Args:
         source: as for ``load_graph_def``.
         catalogue: op catalogue; None: that of ``release``.
-        release: see ``gpuplace.release``; None: that of the process, else the one that wrote the graph.
-        tags, signature, function, clear_devices: as for ``load_graph_def``.
+        release: see ``gpuplace.release``; None: that of the process, or the one that wrote the graph. tags, signature,
+            function, clear_devices: as for ``load_graph_def``.
         inline_all: whether all calls are inlined, as ``do_function_inlining`` requests.
 
     Raises:

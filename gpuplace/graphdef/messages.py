@@ -1,7 +1,6 @@
-"""TensorFlow's message classes, from the copy that TensorBoard ships, and those that it leaves out.
+"""TensorFlow's message classes: TensorBoard's copies, and our own of those that TensorBoard omits.
 
-They are wire-compatible with TensorFlow's own: what one writes the other reads. Importing this module loads
-protobuf.
+They are wire-compatible with TensorFlow's. Importing this module loads protobuf.
 
 >>> config = ConfigProto(log_device_placement=True, device_count={"GPU": 1})
 >>> config.gpu_options.allow_growth = True
@@ -132,14 +131,14 @@ __all__ = [
     "text_format",
 ]
 
-RunMetadata._repr_mimebundle_ = notebook_view  # a notebook shows a step as its timeline
+RunMetadata._repr_mimebundle_ = notebook_view  # a notebook displays a step as its timeline
 
 
 def cluster_def(jobs: dict[str, dict[int, str]]) -> ClusterDef:
-    """A cluster as a ``ClusterDef``.
+    """Return a cluster as a ``ClusterDef``.
 
     Args:
-        jobs: name of a job -> number of a task -> its address.
+        jobs: job name -> task number -> address.
     """
     message = ClusterDef()
     for name, tasks in sorted(jobs.items()):

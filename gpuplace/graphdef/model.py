@@ -74,7 +74,7 @@ class Model:
         return () if meta_graph is None else signature_keys(meta_graph)
 
     def serving_signature(self, tags: str | Iterable[str] | None = None) -> str:
-        """Return the signature that serves the model: `serving_default`, otherwise the first by name; `""` without one.
+        """Return the serving signature: `serving_default`, otherwise the first by name; `""` without one.
 
         Args:
             tags: as for `part`.
@@ -91,16 +91,16 @@ class Model:
         """Return the inputs and outputs of a part's signature, as name -> tensor names.
 
         Args:
-            part: a part that is a signature.
+            part: part that is a signature.
         """
         signature = self._meta_graph(part.tags).signature_def[part.signature]
         return tensors_by_name(signature.inputs), tensors_by_name(signature.outputs)
 
     def collection(self, key: str) -> list[str]:
-        """Return the names of tensors and operations in a collection of a MetaGraphDef; none for another message.
+        """Return the names of tensors and operations in a collection of a MetaGraphDef; empty for other messages.
 
         Args:
-            key: such as `train_op`.
+            key: collection name, such as `train_op`.
         """
         if self.kind != "MetaGraphDef" or key not in self.message.collection_def:
             return []
@@ -112,7 +112,7 @@ class Model:
 
     @property
     def release(self) -> str | None:
-        """Release whose rules the writer of the message followed, `"1.15"` or `"2.21"`; None where it is not recorded.
+        """Release whose rules the writer of the message followed, `"1.15"` or `"2.21"`; None if not recorded.
 
         Source: `tensorflow_version` of the MetaGraphDef; the producer version of the GraphDef, which 1.15 ends
         (tensorflow/core/public/version.h).
@@ -134,19 +134,19 @@ class Model:
         *,
         clear_devices: bool = False,
     ) -> Part:
-        """Return the part that is named, with its tags resolved.
+        """Return the named part, with its tags resolved.
 
         Args:
-            tags: all tags of one graph of a SavedModel; None: the graph tagged `serve`.
-            signature: key of a signature; `""`: the whole graph; None: the serving signature, the whole graph of a
+            tags: all tags of a graph of a SavedModel; None: the graph tagged `serve`.
+            signature: signature key; `""`: the whole graph; None: the serving signature, or the whole graph of a
                 message without signatures.
             function: name of a function; None or `""` for none.
-            clear_devices: whether the nodes lose their requested devices.
+            clear_devices: whether to remove device requests.
 
         Raises:
-            NotFoundError: no such tags, signature or function.
-            InvalidArgumentError: the SavedModel holds no graph.
-            ValueError: `tags` or `signature` for a message that has none.
+            NotFoundError: the tags, signature or function do not exist.
+            InvalidArgumentError: the SavedModel contains no graph.
+            ValueError: `tags` or `signature` for a message without them.
         """
         if signature is None and not function:
             signature = self.serving_signature(tags)

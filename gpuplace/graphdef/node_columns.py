@@ -27,35 +27,35 @@ from gpuplace.placer.placement_graph import COLOCATION_PREFIX, CONTROL, split_te
 from gpuplace.progress import track
 
 _FIRST, _SECOND = 0x0A, 0x12
-"""Tags of fields 1 and 2 that hold bytes: a node; key and value of an attribute; a list, and the texts in it."""
+"""Tags of fields 1 and 2 that contain bytes: a node; key and value of an attribute; a list, and its strings."""
 _NAME, _OP, _INPUT, _DEVICE, _ATTR = 0x0A, 0x12, 0x1A, 0x22, 0x2A
 """Tags of a node's fields."""
 _VERSION = 0x18
-"""Tag of a graph's version, a number that early releases of TensorFlow wrote."""
+"""Tag of a graph's version, a number written by early releases of TensorFlow."""
 _BYTES = 2
-"""Wire type of fields that hold bytes, in the lowest three bits of the tag. The highest bit marks a longer tag."""
+"""Wire type of byte fields, in the lowest three bits of the tag. The highest bit marks a longer tag."""
 
 _BLOCK = 1 << 16
-"""Nodes that are read at a time: few enough that their arrays stay in the processor's cache."""
+"""Nodes that are read at a time; their arrays fit in the processor's cache."""
 _LEAST = 4
-"""Number of blocks from which on a progress bar is shown; fewer blocks take less than its delay."""
+"""Number of blocks above which a progress bar is shown; fewer blocks finish before its delay."""
 _FEW = 64
-"""Number of nodes below which a round costs more than reading the nodes one after the other."""
+"""Number of nodes below which reading one node after the other is faster than a round."""
 _PREFIX = COLOCATION_PREFIX.encode()
 
 
 def read_columns(
     data: bytes, builder: PlacementGraphBuilder, attrs_of: Callable[[int], Mapping[str, Any]]
 ) -> Columns | None:
-    """Return the nodes and edges of a graph, or None if they have to be read node by node.
+    """Return the nodes and edges of a graph, or None if they must be read node by node.
 
     This is the case for unusual bytes, such as a field that occurs twice, and for an invalid graph, such as an unknown
     input: reading node by node then finds the error and its message.
 
     Args:
-        data: a serialised ``GraphDef`` that protobuf has parsed without an error.
+        data: serialised ``GraphDef`` that protobuf has parsed without an error.
         builder: interns the signatures.
-        attrs_of: gives the decoded attributes of the node at a position.
+        attrs_of: returns the decoded attributes of the node at a position.
     """
     try:
         return _Reader(data, builder, attrs_of).columns()
@@ -75,7 +75,7 @@ class _Data:
         self.array = np.frombuffer(data, dtype=np.uint8)
 
     def lengths(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Decode the lengths at some positions, and return them with the positions after them."""
+        """Decode the lengths at some positions; return them and the positions after them."""
         size = self.array[at].astype(np.int64)
         begin = at + 1
         long = np.flatnonzero(size >= 128)
@@ -83,7 +83,7 @@ class _Data:
         while len(long):
             digit = self.array[begin[long]].astype(np.int64)
             begin[long] += 1
-            # The highest bit of the digit before, which says that this one follows, was counted as part of the length.
+            # The highest bit of the previous digit marks a continuation; it was counted as part of the length.
             size[long] += (digit - 1) << shift
             shift += 7
             long = long[digit >= 128]
@@ -95,7 +95,7 @@ class _Data:
         return [data[a:z] for a, z in zip(begin.tolist(), end.tolist(), strict=True)]
 
     def starting(self, begin: np.ndarray, text: bytes) -> np.ndarray:
-        """Return the indices of the positions at which a text stands; as many bytes have to follow each position."""
+        """Return the indices of the positions that start with a text of the given length."""
         matching = np.arange(len(begin))
         for offset, byte in enumerate(text):
             matching = matching[self.array[begin[matching] + offset] == byte]
@@ -103,7 +103,7 @@ class _Data:
 
 
 class _Numbers(dict[bytes, int]):
-    """Text -> its number; a text that is not there yet gets the next one."""
+    """Text -> number; a new text gets the next number."""
 
     def __missing__(self, text: bytes) -> int:
         number = self[text] = len(self)
@@ -111,7 +111,7 @@ class _Numbers(dict[bytes, int]):
 
 
 class _Positions(dict[bytes, int]):
-    """Name -> position of the node, -1 for an unknown name."""
+    """Name -> position of the node; -1 for an unknown name."""
 
     def __missing__(self, name: bytes) -> int:
         return -1
@@ -125,36 +125,36 @@ class _Values(NamedTuple):
     """The values of one field, node by node."""
 
     counts: np.ndarray
-    """[nodes] how many values each node has."""
+    """[nodes] number of values of each node."""
     node: np.ndarray
-    """[values] the node, counted from the first of the block; ascending."""
+    """[values] node, counted from the first of the block; ascending."""
     begin: np.ndarray
-    """[values] where the value begins in the data."""
+    """[values] start of the value in the data."""
     end: np.ndarray
-    """[values] where it ends."""
+    """[values] end of the value."""
 
 
 class _Field:
-    """One field of the nodes of a block, as they are walked."""
+    """One field of a block's nodes during the walk."""
 
     def __init__(self, count: int) -> None:
         self._counts = np.zeros(count, dtype=np.int64)
         self._parts: list[tuple[np.ndarray, ...]] = []
 
     def add(self, node: np.ndarray, begin: np.ndarray, end: np.ndarray) -> None:
-        """Adds a value to each of some nodes, which are all different."""
+        """Add a value to each of some distinct nodes."""
         turn = self._counts[node]
         self._counts[node] = turn + 1
         self._parts.append((node, turn, begin, end))
 
     def extend(self, node: np.ndarray, begin: np.ndarray, end: np.ndarray) -> None:
-        """Adds any number of values to some nodes, node by node."""
+        """Add any number of values to some nodes, node by node."""
         turn = self._counts[node] + np.arange(len(node)) - np.searchsorted(node, node)
         self._counts += np.bincount(node, minlength=len(self._counts))
         self._parts.append((node, turn, begin, end))
 
     def values(self) -> _Values:
-        """The values, those of a node in the order in which they were added."""
+        """Return the values, those of each node in the order in which they were added."""
         counts = self._counts
         starts = np.cumsum(counts) - counts
         begin, end = np.empty((2, int(counts.sum())), dtype=np.int64)
@@ -202,7 +202,7 @@ def _walked(data: _Data, at: np.ndarray, stop: np.ndarray) -> dict[int, _Values]
 
 
 class _Block(NamedTuple):
-    """The columns of some successive nodes."""
+    """The columns of a block of nodes."""
 
     first: int
     """Position of the first node."""
@@ -245,7 +245,7 @@ class _Reader:
             )
         except UnicodeDecodeError:  # a group: protobuf does not check the encoding of attributes
             raise _Unusual from None
-        groups = groups[: len(self.groups)]  # splitting no texts gives one
+        groups = groups[: len(self.groups)]  # splitting an empty list gives one part
         if len(positions) < len(names) or (len(names), len(devices), len(groups)) != (
             len(nodes),
             len(self.devices),
@@ -273,7 +273,7 @@ class _Reader:
         )
 
     def _block(self, first: int, lengths: np.ndarray) -> _Block:
-        """Read the nodes whose lengths are at some positions of the data; the first of them is node number `first`."""
+        """Read the nodes whose lengths are at the given positions; the first is node number `first`."""
         size, begin = self.data.lengths(lengths)
         fields = _walked(self.data, begin, begin + size)
         for tag in (_NAME, _OP):
@@ -371,8 +371,8 @@ class _Attributes:
     """The attributes of the nodes of a block.
 
     Attributes:
-        node: [attributes] the node, counted from the first of the block; ascending.
-        begin, end: [attributes] where the value begins and ends in the data.
+        node: [attributes] node, counted from the first of the block; ascending.
+        begin, end: [attributes] start and end of the value in the data.
     """
 
     def __init__(self, data: _Data, entries: _Values) -> None:
@@ -390,7 +390,7 @@ class _Attributes:
             raise _Unusual
 
     def named(self, entries: np.ndarray, name: str) -> np.ndarray:
-        """Return those of some attributes that have a name; each node has one at most, or `_Unusual` is raised."""
+        """Return the attributes with a name among the given ones; raise `_Unusual` if a node has several."""
         entries = entries[self._key_size[entries] == len(name)]
         entries = entries[self.data.starting(self._key[entries], name.encode())]
         if (np.diff(self.node[entries]) <= 0).any():
@@ -398,13 +398,13 @@ class _Attributes:
         return entries
 
     def codes(self, entries: np.ndarray, names: Sequence[str], place: np.ndarray, count: int) -> np.ndarray:
-        """Number the nodes of an op type, [count]: equal numbers where the values of some attributes have equal bytes.
+        """Number the nodes of an op type by the bytes of the attributes that matter: equal bytes, equal number.
 
         Args:
-            entries: the attributes of these nodes.
-            names: the names of the attributes that count.
-            place: [nodes of the block] the position of each of these nodes among them.
-            count: the number of nodes.
+            entries: attributes of these nodes.
+            names: names of the attributes that matter.
+            place: [nodes of the block] position of each node among these nodes.
+            count: number of nodes.
         """
         codes = np.zeros(count, dtype=np.int64)
         for name in names:
@@ -416,17 +416,17 @@ class _Attributes:
         return codes
 
     def _value_codes(self, entries: np.ndarray) -> np.ndarray:
-        """Number the values of some attributes: equal numbers for equal bytes."""
+        """Number attribute values: equal bytes, equal number."""
         begin, end = self.begin[entries], self.end[entries]
         codes = np.empty(len(entries), dtype=np.int64)
-        is_short = end - begin == 2  # a type, a flag, a small number
+        is_short = end - begin == 2  # a type, a bool or a small number
         short, rest = begin[is_short], ~is_short
         codes[is_short] = self.data.array[short] * np.int64(256) + self.data.array[short + 1]
         codes[rest] = _looked_up(_Numbers(), self.data.texts(begin[rest], end[rest])) + np.int64(1 << 16)
         return numbered(codes)[1]
 
     def only_text(self, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find the `_class` values that are a list of one group: where its name begins, and which values are so."""
+        """Find the `_class` values that are a list of one group, and the start of the group's name."""
         is_plain = end - begin > len(_PREFIX) + 4
         at = begin.copy()
         for tag in (_FIRST, _SECOND):
@@ -448,7 +448,7 @@ def _group_names(value: Any) -> list[bytes]:
 
 
 def _sorted_by(number: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sort the positions of numbers below `count` by number, and tell where those of each number begin and end."""
+    """Sort positions by their numbers, which are below `count`; return the order and the bounds of each number."""
     fitting = (
         number.astype(np.int16) if count < 1 << 15 else number
     )  # NumPy sorts 16-bit integers in linear time
@@ -484,7 +484,7 @@ def _nodes(data: bytes) -> np.ndarray:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """Decode the number at a position, and return it with the position after it."""
+    """Decode the number at a position; return it and the position after it."""
     number = shift = 0
     while True:
         digit = data[at]

@@ -1,7 +1,7 @@
-"""Messages of TensorFlow that TensorBoard's copy leaves out.
+"""TensorFlow messages that TensorBoard's copy omits.
 
-Their classes are in a package of their own, so that an installed TensorFlow can be loaded beside them; what one writes
-the other reads.
+Their classes have a separate protobuf package, so that an installed TensorFlow can be loaded too. They are
+wire-compatible with TensorFlow's.
 
 >>> feature = Feature(int64_list=Int64List(value=[1, 2]))
 >>> example = Example(features=Features(feature={"label": feature}))
@@ -96,7 +96,7 @@ _MESSAGES: dict[str, Any] = {
             5,
             FIELD.TYPE_INT32,
             MANY,
-        ),  # codes of errors, written as an int32 is
+        ),  # error codes have the same encoding as an int32
     ),
     "BytesList": (("value", 1, FIELD.TYPE_BYTES, MANY),),
     "FloatList": (("value", 1, FIELD.TYPE_FLOAT, MANY),),
@@ -170,13 +170,13 @@ WhileContextDef: Any = _made["WhileContextDef"]
 
 
 def example_of_json(text: bytes) -> bytes:
-    """An ``Example`` in its binary form.
+    """Serialise an ``Example``.
 
     Args:
-        text: the same in JSON.
+        text: the example in JSON.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not an ``Example``.
     """
     from google.protobuf import json_format
 

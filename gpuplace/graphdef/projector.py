@@ -1,4 +1,4 @@
-"""The file that tells TensorBoard's projector which embeddings of a checkpoint to show.
+"""The configuration file of TensorBoard's embedding projector.
 
 >>> config = ProjectorConfig()
 >>> embedding = config.embeddings.add()
@@ -25,15 +25,15 @@ from gpuplace.writing import write_file
 __all__ = ["EmbeddingInfo", "ProjectorConfig", "SpriteMetadata", "visualize_embeddings"]
 
 FILE_NAME = "projector_config.pbtxt"
-"""Name of the file, in the folder of the event files."""
+"""File name, in the folder of the event files."""
 
 
 def visualize_embeddings(summary_writer: Any, config: ProjectorConfig) -> None:
-    """Writes the configuration of TensorBoard's projector into the folder of a writer of summaries.
+    """Write the projector configuration to the folder of a summary writer.
 
     Args:
-        summary_writer: ``tf.summary.FileWriter``, or anything else with ``get_logdir()``.
-        config: the embeddings: names of tensors, files of their labels, the checkpoint.
+        summary_writer: ``tf.summary.FileWriter``, or another object with ``get_logdir()``.
+        config: the embeddings: tensor names, label files, checkpoint.
 
     Raises:
         ValueError: the writer has no folder.

@@ -36,9 +36,8 @@ def choose_meta_graph(model: Any, tags: str | Iterable[str] | None) -> Any:
 
     Args:
         model: a `SavedModel` message.
-        tags: all its tags, in any order, also as one text with commas; None: the graph with only the tag `serve`, else
-            the
-            first graph with this tag among others, else the first graph.
+        tags: all its tags, in any order, also as one text with commas; None: the graph with only the tag `serve`,
+            otherwise the first graph with this tag among others, otherwise the first graph.
 
     Raises:
         InvalidArgumentError: the model is empty.
@@ -89,7 +88,7 @@ def is_own_signature(key: str) -> bool:
 
 
 def serving_signature(meta_graph: Any) -> str:
-    """Return the default signature: `serving_default`, else the first by name.
+    """Return the default signature: `serving_default`, otherwise the first by name.
 
     Internal signatures do not count; `""` if there are no others.
     """

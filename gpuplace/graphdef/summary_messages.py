@@ -1,4 +1,4 @@
-"""``Summary`` messages in bytes, as the summary ops give them.
+"""Serialised ``Summary`` messages for the summary ops.
 
 >>> written = summary_bytes([{"tag": "loss", "simple_value": 0.5}])
 >>> Summary.FromString(merged_summaries([written])).value[0].simple_value
@@ -22,21 +22,21 @@ from gpuplace.graphdef.tensor_proto import encode_tensor
 
 
 def summary_bytes(values: Iterable[Mapping[str, Any]]) -> bytes:
-    """A ``Summary``.
+    """Return a ``Summary``.
 
     Args:
-        values: the fields of each of its values, by name; a mapping stands for a message.
+        values: fields of each value, by name; a mapping stands for a message.
     """
     written: bytes = Summary(value=[dict(fields) for fields in values]).SerializeToString()
     return written
 
 
 def tensor_summary(tensor: np.ndarray[Any, Any], metadata: bytes | None, **names: str) -> bytes:
-    """A ``Summary`` of one tensor.
+    """Return a ``Summary`` of one tensor.
 
     Args:
-        tensor: of any type and shape.
-        metadata: the bytes of its ``SummaryMetadata``; what cannot be read is left out, as in TensorFlow. None: none.
+        tensor: tensor of any type and shape.
+        metadata: serialised ``SummaryMetadata``; unreadable parts are left out, as in TensorFlow. None: no metadata.
         **names: its ``tag`` or ``node_name``.
     """
     message = Summary()
@@ -53,7 +53,7 @@ def tensor_summary(tensor: np.ndarray[Any, Any], metadata: bytes | None, **names
 
 
 def _tensor_proto(tensor: np.ndarray[Any, Any]) -> Any:
-    """The tensor with its memory as it is, also where it is a single value."""
+    """Return the tensor with its raw memory, also for a single value."""
     proto = encode_tensor(TensorValue.of_array(tensor, as_dtype(tensor.dtype)))
     if tensor.dtype == object or proto.tensor_content:
         return proto
@@ -62,13 +62,13 @@ def _tensor_proto(tensor: np.ndarray[Any, Any]) -> Any:
 
 
 def merged_summaries(parts: Iterable[bytes]) -> bytes:
-    """One ``Summary`` of all values of some.
+    """Merge serialised ``Summary`` messages.
 
     Args:
-        parts: the bytes of each.
+        parts: serialised messages.
 
     Raises:
-        InvalidArgumentError: one is no ``Summary``, or two values have the same tag.
+        InvalidArgumentError: a part is not a ``Summary``, or two values have the same tag.
     """
     message = Summary()
     tags: set[str] = set()
@@ -81,7 +81,7 @@ def merged_summaries(parts: Iterable[bytes]) -> bytes:
             if value.tag and value.tag in tags:
                 raise InvalidArgumentError.of(
                     f"Duplicate tag {value.tag} found in summary inputs",
-                    hint="give each of the summaries that are merged a name of its own",
+                    hint="give each merged summary a unique name",
                 )
             tags.add(value.tag)
         message.value.extend(found.value)
@@ -90,12 +90,12 @@ def merged_summaries(parts: Iterable[bytes]) -> bytes:
 
 
 def summary_metadata(given: Message | None, description: str | None, display_name: str | None) -> bytes:
-    """The bytes of a ``SummaryMetadata``.
+    """Serialise a ``SummaryMetadata``.
 
     Args:
-        given: what it is a copy of; None: an empty one.
-        description: its ``summary_description``; None: as it is.
-        display_name: its ``display_name``; None: as it is.
+        given: message to start from; None: an empty one.
+        description: new ``summary_description``; None: unchanged.
+        display_name: new ``display_name``; None: unchanged.
     """
     metadata = SummaryMetadata()
     if given is not None:
@@ -109,10 +109,10 @@ def summary_metadata(given: Message | None, description: str | None, display_nam
 
 
 def plugin_metadata(plugin_name: str) -> Message:
-    """The ``SummaryMetadata`` of what a plugin of TensorBoard shows.
+    """Return the ``SummaryMetadata`` for a TensorBoard plugin.
 
     Args:
-        plugin_name: such as ``text``.
+        plugin_name: plugin name, such as ``text``.
     """
     plugin = SummaryMetadata.PluginData(plugin_name=plugin_name)
     return SummaryMetadata(plugin_data=plugin)

@@ -213,7 +213,7 @@ def make_tensor_proto(
     """Return a Python value or array as a ``TensorProto``.
 
     Args:
-        values: a number, text, bool, array, or nested lists of them.
+        values: a number, string, bool, array, or nested lists of them.
         dtype: element type; None: as for ``tf.constant`` (float32 for Python floats, int32 for integers).
         shape: shape of the tensor; None: that of ``values``. The last element fills a larger shape.
         verify_shape: whether ``values`` must already have this shape.

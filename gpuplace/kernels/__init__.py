@@ -1,1 +1,1 @@
-"""Kernels: which op runs on which device for which types, and the functions that run it."""
+"""Kernels: which op runs on which device for which types, and the functions that compute it."""

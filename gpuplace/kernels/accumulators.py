@@ -1,4 +1,4 @@
-"""Accumulators, in which steps gather gradients that another one takes, and barriers, where parts of elements meet.
+"""Accumulators, which collect gradients from several steps, and barriers, which join components of elements.
 
 Source: tensorflow/core/kernels/conditional_accumulator_base.cc, conditional_accumulator.h,
 sparse_conditional_accumulator.h and barrier_ops.cc, release 1.15 (what waits for what, sentences).
@@ -43,13 +43,13 @@ def _text(value: Any) -> str:
 
 
 class Accumulator:
-    """A sum of gradients, with their number and the step they belong to.
+    """A sum of gradients, with their number and their step.
 
     Args:
-        name: for messages.
-        dtype: of the gradients.
-        shape: of the gradients.
-        reduction: ``"MEAN"`` or ``"SUM"``, what is taken out.
+        name: name for error messages.
+        dtype: type of the gradients.
+        shape: shape of the gradients.
+        reduction: ``"MEAN"`` or ``"SUM"``: the value that `take` returns.
     """
 
     def __init__(self, name: str, dtype: DType, shape: TensorShape, reduction: str) -> None:
@@ -60,17 +60,17 @@ class Accumulator:
         self._sum: Any = None
 
     def check_same(self, declared: Accumulator) -> None:
-        """Raises InvalidArgumentError where an op that shares this accumulator declares another one."""
+        """Raise InvalidArgumentError if an op that shares this accumulator declares another one."""
         _check_same(self, declared, "accumulator", {"dtype": "type", "shape": "shape"})
 
     @property
     def count(self) -> int:
-        """How many gradients are in it."""
+        """Number of collected gradients."""
         with self._monitor.lock:
             return self._count
 
     def set_step(self, step: int) -> None:
-        """Says from which step on gradients are taken."""
+        """Set the first step whose gradients are accepted."""
         with self._monitor.lock:
             if step < self._step:
                 tf_logging.warning(
@@ -82,14 +82,14 @@ class Accumulator:
             self._step = step
 
     def apply(self, gradient: Any, local_step: int) -> None:
-        """Adds a gradient, unless it is of an earlier step.
+        """Add a gradient, unless it belongs to an earlier step.
 
         Args:
-            gradient: the gradient.
-            local_step: the step that it was computed in.
+            gradient: gradient to add.
+            local_step: step that computed the gradient.
 
         Raises:
-            InvalidArgumentError: its shape does not fit.
+            InvalidArgumentError: the shape does not match.
         """
         with self._monitor.lock:
             if local_step < self._step:
@@ -100,14 +100,14 @@ class Accumulator:
             self._monitor.changed()
 
     def take(self, required: int, cancellation: Cancellation) -> Any:
-        """Takes the mean, or the sum, out once there are so many gradients; the next step begins.
+        """Take out the mean or sum after the required number of gradients; then the next step begins.
 
         Args:
-            required: how many.
-            cancellation: the session's.
+            required: number of gradients to wait for.
+            cancellation: cancellation of the session.
 
         Raises:
-            InvalidArgumentError: it is not positive.
+            InvalidArgumentError: ``required`` is not positive.
             CancelledError: the wait was cancelled.
         """
         if required <= 0:
@@ -125,7 +125,7 @@ class Accumulator:
         self._monitor.when(take, cancellation, "take")
         return found[0]
 
-    # What a sparse one does in its own way
+    # Overridden for sparse gradients
 
     def _check(self, gradient: Any) -> None:
         accepted = self.shape if not self._count else self.shape.merge_with(self._sum.shape)
@@ -148,7 +148,7 @@ class Accumulator:
 
 
 class SparseAccumulator(Accumulator):
-    """An accumulator of gradients that are rows of a tensor; each row is divided by how often it came."""
+    """An accumulator of sparse gradients; each row is divided by the number of its additions."""
 
     def _check(self, gradient: SparseGradient) -> None:
         indices, values, shape = gradient
@@ -187,7 +187,7 @@ class SparseAccumulator(Accumulator):
         return indices.copy(), values.copy(), np.ones(len(indices), np.int64)
 
     def _added(self, gradient: SparseGradient) -> Any:
-        """The rows of both in one order, as two sorted lists are merged."""
+        """Merge the sorted rows of both."""
         held, values, counts = self._sum
         coming, rows, _ = gradient
         pairs = []
@@ -219,12 +219,12 @@ class SparseAccumulator(Accumulator):
 
 
 class Barrier:
-    """Elements by key, whose components come one by one; complete ones are taken in the order of their first one.
+    """Elements by key, whose components arrive one by one; complete ones are ordered by their first component.
 
     Args:
-        name: for messages.
-        dtypes: of the components.
-        shapes: of the components; empty: any shapes.
+        name: name for error messages.
+        dtypes: types of the components.
+        shapes: shapes of the components; empty: any shapes.
     """
 
     def __init__(self, name: str, dtypes: Sequence[DType], shapes: Sequence[TensorShape]) -> None:
@@ -237,7 +237,7 @@ class Barrier:
         self._is_closed = self._cancels = False
 
     def check_same(self, declared: Barrier) -> None:
-        """Raises InvalidArgumentError where an op that shares this barrier declares another one."""
+        """Raise InvalidArgumentError if an op that shares this barrier declares another one."""
         _check_same(self, declared, "barrier", {"dtypes": "component types", "shapes": "component shapes"})
 
     @property
@@ -248,22 +248,22 @@ class Barrier:
 
     @property
     def incomplete_size(self) -> int:
-        """The number of elements of which components are missing."""
+        """The number of incomplete elements."""
         with self._monitor.lock:
             return len(self._incomplete)
 
     def insert_many(self, component: int, keys: Sequence[bytes], values: Any) -> None:
-        """Sets one component of elements.
+        """Set a component of elements.
 
         Args:
-            component: its number.
-            keys: of the elements.
-            values: a value a key.
+            component: number of the component.
+            keys: keys of the elements.
+            values: a value for each key.
 
         Raises:
-            InvalidArgumentError: a key has that component already, there is none of that number, or a shape does not
-                fit.
-            CancelledError: the barrier is closed, and the key new or the elements given up.
+            InvalidArgumentError: a key already has the component, the component does not exist, or a shape does not
+                match.
+            CancelledError: the barrier is closed, and the key is new or incomplete elements were dropped.
         """
         if component >= len(self.dtypes):
             raise InvalidArgumentError.of(
@@ -319,18 +319,18 @@ class Barrier:
         self._index += has_new
 
     def take_many(self, count: int, may_be_fewer: bool, cancellation: Cancellation) -> list[Any]:
-        """Takes complete elements out, once there are so many.
+        """Take out complete elements, after waiting for enough of them.
 
         Args:
-            count: how many.
-            may_be_fewer: whether what is left in a closed barrier will do.
-            cancellation: the session's.
+            count: number of elements.
+            may_be_fewer: accept fewer elements from a closed barrier.
+            cancellation: cancellation of the session.
 
         Returns:
             Their numbers, keys, and an array for each component.
 
         Raises:
-            OutOfRangeError: the barrier is closed and has too few.
+            OutOfRangeError: the barrier is closed and has too few elements.
             CancelledError: the wait was cancelled.
         """
         found: list[Any] = []
@@ -368,13 +368,13 @@ class Barrier:
         return np.empty((0, *(size or 0 for size in sizes or ())), self.dtypes[component].as_numpy_dtype)
 
     def close(self, cancel_pending_enqueues: bool) -> None:
-        """Lets no new keys in any more.
+        """Accept no new keys.
 
         Args:
-            cancel_pending_enqueues: whether incomplete elements are given up.
+            cancel_pending_enqueues: whether to drop incomplete elements.
 
         Raises:
-            CancelledError: it is closed, and incomplete elements were, or now are not, given up.
+            CancelledError: it was closed already, with incomplete elements dropped, or they are not to be dropped now.
         """
         with self._monitor.lock:
             if self._is_closed and (self._cancels or not cancel_pending_enqueues):

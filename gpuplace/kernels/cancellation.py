@@ -1,8 +1,8 @@
-"""Waiting in a kernel: for another step, in another thread, without using the processor meanwhile.
+"""Waiting in a kernel for another step, which runs in another thread, without using the processor.
 
-A kernel that has to wait (a dequeue from an empty queue) makes a ``Wait``, leaves it where the other step finds it, and
-calls ``wait``. It goes on when somebody calls ``end``, or it is told to give up: the session was closed, another part
-of the same step failed, the time of the step is up, or the program was interrupted::
+A kernel that must wait (such as a dequeue from an empty queue) creates a ``Wait``, stores it where the other step finds
+it, and calls ``wait``. It continues when the other step calls ``end``. The wait is cancelled if the session is closed,
+another part of the step fails, the step times out, or the program is interrupted::
 
     dequeue:  wait = Wait() ── attempts.append(wait) ── wait.wait(session, give_up) ─ ─ ─ ─ ─ ─ ─ ─> value
     enqueue:                                             attempts.popleft().end() ── goes on
@@ -31,7 +31,7 @@ from gpuplace.errors import DeadlineExceededError
 
 
 class Cancellation:
-    """Calls the functions that were left here, each at most once, when what they wait for is given up."""
+    """Stores callbacks, and calls each at most once on cancellation."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,19 +40,19 @@ class Cancellation:
         """Whether ``cancel`` was called."""
 
     def register(self, key: object, callback: Callable[[], None]) -> bool:
-        """Leaves a function to be called; False if it is too late for that."""
+        """Store a callback; return False if it is already cancelled."""
         with self._lock:
             if not self.is_cancelled:
                 self._callbacks[key] = callback
             return not self.is_cancelled
 
     def deregister(self, key: object) -> None:
-        """Takes the function of that key away, if it is still there."""
+        """Remove the callback of a key, if it is still stored."""
         with self._lock:
             self._callbacks.pop(key, None)
 
     def cancel(self) -> None:
-        """Calls all functions, now and never again."""
+        """Call all callbacks; later calls have no effect."""
         with self._lock:
             self.is_cancelled = True
             callbacks, self._callbacks = list(self._callbacks.values()), {}
@@ -61,29 +61,29 @@ class Cancellation:
 
 
 class StepRendezvous(Protocol):
-    """Where tensors of a step come from, and go to, that other tasks make and need."""
+    """Exchange of a step's tensors with other tasks."""
 
     def send(self, name: str, device: str, value: Any) -> None:
-        """Carries the value of an edge to the task of a device."""
+        """Send the value of an edge to the task of a device."""
         ...
 
     def receive(self, name: str) -> Any:
-        """Waits for the value of an edge."""
+        """Wait for the value of an edge."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StepLimits:
-    """What ends the waiting of one step besides its session, and where it meets other tasks."""
+    """Limits on the waits of a step, besides its session, and its exchange with other tasks."""
 
     cancellation: Cancellation | None = None
-    """Of the step, where more than one thread runs it."""
+    """Cancellation of the step, if several threads run it."""
     deadline: float | None = None
-    """When its time is up, on the clock of ``time.monotonic``; None: never."""
+    """Deadline on the clock of ``time.monotonic``; None: no deadline."""
     late: Callable[[], DeadlineExceededError] | None = None
-    """Makes the error for that."""
+    """Creates the error for the deadline."""
     rendezvous: StepRendezvous | None = None
-    """Where it meets other tasks; None: it runs on one."""
+    """Exchange with other tasks; None: the step runs on one task."""
 
 
 _NO_LIMITS = StepLimits()
@@ -91,16 +91,16 @@ _threads = threading.local()
 
 
 def step_limits() -> StepLimits:
-    """The limits of the step that this thread runs."""
+    """Return the limits of the step that runs on this thread."""
     found: StepLimits = getattr(_threads, "limits", _NO_LIMITS)
     return found
 
 
 def check_deadline(limits: StepLimits) -> None:
-    """DeadlineExceededError where the time of a step is up; loops in kernels call it in every round.
+    """Raise DeadlineExceededError after the step's deadline; loops in kernels call this in each iteration.
 
     Args:
-        limits: those of the step.
+        limits: limits of the step.
     """
     if limits.deadline is not None and time.monotonic() > limits.deadline:
         assert limits.late is not None
@@ -109,7 +109,7 @@ def check_deadline(limits: StepLimits) -> None:
 
 @contextmanager
 def limited(limits: StepLimits) -> Iterator[None]:
-    """A block in which this thread runs a step with those limits."""
+    """A block in which this thread runs a step with the given limits."""
     outer = step_limits()
     _threads.limits = limits
     try:
@@ -122,13 +122,13 @@ _HEARS_SIGNALS_S = 0.1
 
 
 def acquire(lock: threading.Lock) -> None:
-    """Waits for a lock in such a way that Ctrl-C ends the waiting.
+    """Wait for a lock so that Ctrl-C ends the wait.
 
-    In the main thread a signal that comes after Python last looked for one, and before the wait begins, would be heard
-    only after the wait, so it looks up now and then.
+    Python would handle a signal that arrives just before the wait only after the wait, so the main thread wakes up now
+    and then.
 
     Args:
-        lock: the lock.
+        lock: lock to acquire.
     """
     if lock.acquire(blocking=False):
         return
@@ -140,7 +140,7 @@ def acquire(lock: threading.Lock) -> None:
 
 
 class Wait:
-    """One kernel that waits."""
+    """The wait of one kernel."""
 
     __slots__ = ("_lock", "has_ended")
 
@@ -151,20 +151,20 @@ class Wait:
         self._lock.acquire()
 
     def end(self) -> None:
-        """Lets the kernel go on. The caller sees to it that no two threads do so at once."""
+        """Let the kernel continue. The caller ensures that only one thread calls this at a time."""
         if not self.has_ended:
             self.has_ended = True
             self._lock.release()
 
     def wait(self, session: Cancellation, give_up: Callable[[], None]) -> None:
-        """Waits until ``end`` is called.
+        """Wait until ``end`` is called.
 
         Args:
-            session: the session's.
-            give_up: called, maybe in another thread, when there is nothing to wait for any more; it calls ``end``.
+            session: cancellation of the session.
+            give_up: called on cancellation, maybe in another thread; it calls ``end``.
 
         Raises:
-            DeadlineExceededError: the time of the step is up.
+            DeadlineExceededError: the step's deadline has passed.
         """
         if self.has_ended:
             return
@@ -179,7 +179,7 @@ class Wait:
             elif not self._lock.acquire(timeout=max(limits.deadline - time.monotonic(), 0)):
                 assert limits.late is not None
                 raise limits.late()
-        except BaseException:  # also when the program is interrupted
+        except BaseException:  # also after an interrupt
             give_up()
             raise
         finally:

@@ -1,7 +1,7 @@
-"""The functions that compute ops, and how one is bound to an operation.
+"""The functions that compute ops, and how a function is bound to an operation.
 
-A function is registered once per op and serves every device type: ``xp`` is numpy or cupy, by where the tensors live.
-Signatures, types and host-memory arguments come from the catalogue and are not repeated here.
+A function is registered once for an op and serves every device type: ``xp`` is numpy or cupy, depending on where the
+tensors are. Signatures, types and host-memory arguments come from the catalogue and are not repeated here.
 
     @compute("MatMul")
     def matmul(xp, a, b, *, transpose_a, transpose_b):      # positional: the inputs; keyword-only: attributes, or ctx
@@ -19,13 +19,12 @@ Signatures, types and host-memory arguments come from the catalogue and are not 
 
     @compute("Elu", elementwise=True, slow=True)            # what the op is like, see ``OpTraits``
 
-A function gets ``xp``, then one argument per input of the signature (a list input as one Python list), and by keyword
-the attributes that it names, read once when a plan is compiled. The keyword ``ctx`` gets a ``KernelContext``. It
-returns an array, or a tuple of arrays for several outputs. A binder's callable gets the tensors themselves, lists not
-gathered.
-Arrays are shared between ops and with variables: no function changes one in place, but for the array ``out``: one with
-the keyword ``out=None`` writes its result there where it is given. It has the result's shape and type, and may be an
-input that nothing else needs.
+A function takes ``xp``, then one argument for each input of the signature (a list input as a Python list), and by
+keyword the attributes that it names, which are read once when a plan is compiled. The keyword ``ctx`` receives a
+``KernelContext``. The function returns an array, or a tuple of arrays for several outputs. The callable of a binder
+takes the tensors themselves, without gathered lists. Ops and variables share arrays, so no function changes an array in
+place, with one exception: a function with the keyword ``out=None`` writes its result to that array if it is passed.
+``out`` has the result's shape and type, and may be an input that nothing else needs.
 """
 
 from __future__ import annotations
@@ -43,23 +42,23 @@ from gpuplace.lazy import import_next, import_waiting, meet_waiting
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ANY_DEVICE_TYPE = ""
-"""Stands for a function that serves every device type."""
+"""Stands for all device types."""
 
 CONTEXT = "ctx"
-"""The keyword that asks for the ``KernelContext``."""
+"""Keyword for the ``KernelContext``."""
 
 OUT = "out"
-"""The keyword for the array that the result is written to."""
+"""Keyword for the array that receives the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelContext:
-    """What a function that is more than arithmetic may ask for."""
+    """The context of functions that need more than arrays."""
 
     op: Any
-    """The ``Operation`` it is bound to."""
+    """The bound ``Operation``."""
     device: str
-    """Full name of the device it runs on, or "" where the caller gave none."""
+    """Full name of the device, or "" if the caller passed none."""
     device_type: str
     """``CPU``, ``GPU``, ..."""
     session: Any
@@ -70,35 +69,35 @@ class KernelContext:
 
 @dataclass(frozen=True, slots=True)
 class OpTraits:
-    """What an op is like wherever it is computed. Of an op that declares nothing those who make plans assume nothing.
+    """Properties of an op's computation, on every device; a plan assumes nothing that an op does not declare.
 
-    Whether an op is stateful, or takes references, says its ``OpDef``; how much it has to do, ``kernels.work``.
+    The ``OpDef`` says whether an op is stateful or takes references; ``kernels.work`` has its amount of work.
     """
 
     fresh: bool = False
-    """Its results are new arrays, and no input is kept."""
+    """Its results are new arrays, and it keeps no input."""
     elementwise: bool = False
-    """It looks at one element of each input for one of the result, which is ``fresh``."""
+    """An element of the result depends on one element of each input, and the result is ``fresh``."""
     forwards: bool = False
     """Its result is its input."""
     shares: bool = False
-    """Its result is an input's memory, or some that exists before the step: none is allocated for it."""
+    """Its result is the memory of an input, or memory from before the step; nothing is allocated."""
     views: bool = False
-    """Its results show a part of its input's memory, or all of it in another order."""
+    """Its results are a view of its input's memory: a part of it, or all of it in another order."""
     slow: bool = False
-    """It takes longer for an element than an addition does."""
+    """It takes longer per element than an addition."""
     grows: bool = False
     """Its result may be far larger than its inputs."""
     reads_only: bool = False
-    """It takes the handle of a variable and leaves the variable as it is."""
+    """It takes the handle of a variable and does not change the variable."""
     own_state: bool = False
-    """It is stateful, but its state is its own: nothing else sees it."""
+    """It is stateful, but no other op sees its state."""
     waits: bool = False
-    """It may wait for what another op does, in this step or another one."""
+    """It may wait for another op, in this step or another one."""
     reads_outside: bool = False
-    """Its result depends on what is outside of the program, such as files."""
+    """Its result depends on the outside, such as files."""
     calls_program: bool = False
-    """It calls a function that the program gave."""
+    """It calls a function of the program."""
 
     def __post_init__(self) -> None:
         if self.elementwise:
@@ -110,7 +109,7 @@ class OpTraits:
 
 
 NO_TRAITS = OpTraits()
-"""What an op is that declares nothing."""
+"""Properties of an op without declarations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +118,17 @@ class ComputeDef:
 
     op: str
     device_type: str
-    """The device type it is a variant for, or ``ANY_DEVICE_TYPE``."""
+    """Device type of a variant, or ``ANY_DEVICE_TYPE``."""
     function: Callable[..., Any]
     is_binder: bool
-    """Whether ``function`` makes the callable instead of being it."""
+    """Whether ``function`` returns the callable instead of being the callable."""
     attrs: tuple[str, ...]
-    """The attributes it takes by keyword."""
+    """Attributes that it takes by keyword."""
     wants_context: bool
     takes_out: bool
-    """Whether ``out`` is among its keywords."""
+    """Whether it has the keyword ``out``."""
     traits: OpTraits = NO_TRAITS
-    """What the op is like."""
+    """Properties of the op."""
 
     @property
     def where(self) -> str:
@@ -139,18 +138,18 @@ class ComputeDef:
 
 _registered: dict[str, dict[str, ComputeDef]] = {}
 _traits: dict[str, OpTraits] = {}
-"""What is declared of the ops that were asked for."""
+"""Cached properties of ops."""
 
 
 def compute(
     *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,), **traits: Any
 ) -> Callable[[Function], Function]:
-    """Registers the decorated function as what computes the given ops.
+    """Register the decorated function as the computation of the given ops.
 
     Args:
-        *op_types: names of ops that the function serves alike.
-        device_types: device types it is a variant for; by default it serves all.
-        **traits: what the ops are like, by the fields of ``OpTraits``; not for a variant.
+        *op_types: op types that the function computes.
+        device_types: device types of a variant; by default the function serves all.
+        **traits: properties of the ops, by the field names of ``OpTraits``; not for a variant.
 
     Raises:
         TypeError: ``OpTraits`` has no such field.
@@ -162,16 +161,16 @@ def compute(
 def binder(
     *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,), **traits: Any
 ) -> Callable[[Function], Function]:
-    """Registers what makes the callable, ``function(xp, attrs, op)``; the keywords it names are as in ``compute``.
+    """Register a function that creates the callable, ``function(xp, attrs, op)``; for keywords see ``compute``.
 
     Args:
-        *op_types: names of ops that the function serves alike.
-        device_types: device types it is a variant for; by default it serves all.
-        **traits: as in ``compute``.
+        *op_types: op types that the function computes.
+        device_types: device types of a variant; by default the function serves all.
+        **traits: see ``compute``.
 
     Raises:
-        TypeError: as ``compute``.
-        ValueError: as ``compute``.
+        TypeError: see ``compute``.
+        ValueError: see ``compute``.
     """
     return functools.partial(_register, op_types, tuple(device_types), True, OpTraits(**traits))
 
@@ -185,7 +184,7 @@ def _register(
 ) -> Function:
     meet_waiting(function)
     if traits != NO_TRAITS and device_types != (ANY_DEVICE_TYPE,):
-        raise ValueError(f"What {op_types} are like is declared at the function that serves all device types")
+        raise ValueError(f"Declare the traits of {op_types} with the function that serves all device types")
     code = function.__code__
     keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     attrs = tuple(name for name in keywords if name not in (CONTEXT, OUT))
@@ -199,7 +198,7 @@ def _register(
             known = by_type.get(device_type)
             if (
                 known is not None and known.where != entry.where
-            ):  # the same place again: a module or cell run again
+            ):  # registered again from the same line: a module or cell ran again
                 on = f" on {device_type}" if device_type else ""
                 raise ValueError(f"Two functions compute '{op_type}'{on}: {known.where} and {entry.where}")
             by_type[device_type] = entry
@@ -211,10 +210,10 @@ def _where(function: Callable[..., Any]) -> str:
 
 
 def computed_by_none(*op_types: str) -> None:
-    """Says that an executor does what these ops do, so that no function for them is looked for.
+    """Declare ops that the executor implements itself, so that no function is looked up.
 
     Args:
-        *op_types: their names.
+        *op_types: op types.
     """
     for op_type in op_types:
         _registered.setdefault(op_type, {})
@@ -227,13 +226,13 @@ def _of(op_type: str) -> dict[str, ComputeDef]:
 
 
 def find_compute(op_type: str, device_type: str) -> ComputeDef | None:
-    """The function for an op on a device type: its own variant, else the common one, else None."""
+    """Return the function for an op on a device type: its variant, or the common function, or None."""
     by_type = _of(op_type)
     return by_type.get(device_type) or by_type.get(ANY_DEVICE_TYPE)
 
 
 def traits_of(op_type: str) -> OpTraits:
-    """What an op is like, as it was declared with the function that computes it."""
+    """Return the properties of an op, as declared with its function."""
     found = _traits.get(op_type)
     if found is None:
         entry = _of(op_type).get(ANY_DEVICE_TYPE)
@@ -244,7 +243,7 @@ def traits_of(op_type: str) -> OpTraits:
 
 
 def ops_that_are(trait: str) -> frozenset[str]:
-    """The ops that declare a trait, a field of ``OpTraits``.
+    """Return the ops that declare a property, a field of ``OpTraits``.
 
     >>> import gpuplace.ops
     >>> "Relu" in ops_that_are("elementwise")
@@ -255,37 +254,37 @@ def ops_that_are(trait: str) -> frozenset[str]:
 
 
 def has_compute(op_type: str, device_type: str | None = None) -> bool:
-    """Whether a function computes the op, on ``device_type`` or, without one, on any."""
+    """Return whether an op has a function on ``device_type``, or on any device type without one."""
     return bool(_of(op_type)) if device_type is None else find_compute(op_type, device_type) is not None
 
 
 def computable_ops() -> tuple[str, ...]:
-    """The ops that some function computes, sorted."""
+    """Return the sorted op types that have a function."""
     import_waiting()
     return tuple(sorted(op_type for op_type, by_type in _registered.items() if by_type))
 
 
 def compute_defs(op_type: str) -> tuple[ComputeDef, ...]:
-    """All functions registered for an op, the common one first."""
+    """Return all functions registered for an op, the common one first."""
     return tuple(entry for _, entry in sorted(_of(op_type).items()))
 
 
 def bind(
     op_type: str, device_type: str, xp: Any, operation: Any, session: Any, device: str = ""
 ) -> Callable[..., Any]:
-    """The callable that executes an operation: takes the input tensors, returns the output or a tuple of them.
+    """Return the callable that executes an operation: it takes input tensors and returns the output or a tuple.
 
     Args:
-        op_type: the type to compute; normally the operation's.
+        op_type: op type to compute; normally the operation's.
         device_type: ``"CPU"``, ``"GPU"``, ...
         xp: numpy or cupy.
-        operation: the operation, with ``op_def`` and ``attrs``.
-        session: the session's ``SessionResources``.
-        device: full name of the device, for functions that ask for their context.
+        operation: operation with ``op_def`` and ``attrs``.
+        session: ``SessionResources`` of the session.
+        device: full name of the device, for functions with a context.
 
     Raises:
-        UnimplementedError: no function computes the op on that device type.
-        InvalidArgumentError: an attribute that the function takes is missing.
+        UnimplementedError: the op has no function on that device type.
+        InvalidArgumentError: an attribute of the function is missing.
     """
     entry = find_compute(op_type, device_type)
     if entry is None and op_type in _library(operation):
@@ -306,7 +305,7 @@ def bind(
 
 
 def _library(operation: Any) -> Any:
-    """The functions of an operation's graph: a node's type may be the name of one."""
+    """Return the functions of an operation's graph; the type of a node may be the name of a function."""
     graph = getattr(operation, "graph", None)
     return () if graph is None else graph.functions
 
@@ -323,7 +322,7 @@ def _attr(operation: Any, name: str) -> Any:
 
 
 def _gathering(function: Callable[..., Any], op_def: OpDef, attrs: Mapping[str, Any]) -> Callable[..., Any]:
-    """A callable that gathers the tensors of list inputs into lists."""
+    """Return a callable that gathers the tensors of list inputs into lists."""
     ranges = op_def.input_ranges(attrs)
     if len(op_def.inputs) == 1:
         return lambda *tensors: function(list(tensors))
@@ -339,7 +338,7 @@ def _gathering(function: Callable[..., Any], op_def: OpDef, attrs: Mapping[str, 
 
 
 def no_compute_error(op_type: str, device_type: str, operation: Any = None) -> UnimplementedError:
-    """The error for an op that can be placed and not run."""
+    """Return the error for an op that can be placed but not run."""
     name = getattr(operation, "name", None)
     node = f"{{{{node {name}}}}}" if name else "the node"
     elsewhere = [entry.device_type for entry in compute_defs(op_type)]
@@ -351,12 +350,12 @@ def no_compute_error(op_type: str, device_type: str, operation: Any = None) -> U
         hint = f"place the node on a device of type {elsewhere[0]}"
     else:
         hint = (
-            "placing the graph works without running it: gpuplace.place(graph); to run the rest, fetch tensors that do"
-            f" not need this node, feed its outputs, or register a function with @compute({op_type!r})"
+            "gpuplace.place(graph) places the graph without running it; to run the rest, fetch tensors that do "
+            f"not need this node, feed its outputs, or register a function with @compute({op_type!r})"
         )
     return UnimplementedError.of(
-        f"No OpKernel was registered to support Op '{op_type}' used by {node} on {device_type}: gpuplace knows the op's"
-        " signature and where it can be placed, and has no function that computes it.",
+        f"No OpKernel was registered to support Op '{op_type}' used by {node} on {device_type}: gpuplace knows "
+        "the op's signature and where it can be placed, but has no function that computes it.",
         op=operation,
         facts=facts,
         hint=hint,

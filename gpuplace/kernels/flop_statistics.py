@@ -1,16 +1,15 @@
-"""The floating-point operations that TensorFlow registers for op types: ``RegisterStatistics(op, "flops")``.
+"""TensorFlow's floating-point operation counts for op types: ``RegisterStatistics(op, "flops")``.
 
 >>> from types import SimpleNamespace as Node
 >>> get_stats_for_node_def(None, Node(op="AddN", input=[]), "flops").value
 0
 
-These are the numbers of TensorFlow's profiler, and not the work that times are predicted from
-(``gpuplace.kernels.work``). For convolutions the two are the same, and one is told from the other here; for products of
-matrices they are equal, but here nothing is asked of the right one. Elsewhere they mean different things: the profiler
-counts a logarithm, a quotient and a power as one operation, where ``Work`` has what a processor takes for them; a sum
-of n numbers is n - 1 operations here and n there; pooling and the gradients of convolutions are counted here by closed
-formulas that know nothing of windows over the edge. Op types without a formula, ``Relu`` and ``AddV2`` among them,
-have none.
+TensorFlow's profiler uses these numbers; predicted times use ``gpuplace.kernels.work`` instead. For convolutions and
+matrix products the two agree, although the formula here does not check the right matrix. Elsewhere they differ: the
+profiler counts a logarithm, a quotient and a power as one operation, while ``Work`` counts the operations of a
+processor. A sum of n numbers is n - 1 operations here and n there. Pooling and the gradients of convolutions are
+counted here by closed formulas that ignore windows at the border. Some op types, such as ``Relu`` and ``AddV2``, have
+no formula.
 
 Source: tensorflow/python/profiler/internal/flops_registry.py, python/ops/math_ops.py and nn_ops.py, release 1.15
 (which op types have one, which shapes are asked for, the numbers).
@@ -37,27 +36,27 @@ COUNTED: dict[str, _Counter] = {}
 
 
 def _known(graph: Any, name: str) -> tuple[int, ...]:
-    """The sizes of a tensor named as ``NodeDef`` names inputs.
+    """Return the sizes of a tensor that is named as in the inputs of a ``NodeDef``.
 
     Raises:
-        ValueError: they are not all known.
+        ValueError: a size is unknown.
     """
     shape: TensorShape = graph.get_tensor_by_name(name if ":" in name else f"{name}:0").shape
     return shape.known_sizes
 
 
 def _of_input(times: int) -> _Counter:
-    """So many operations for each element of the first input."""
+    """Return the given number of operations for each element of the first input."""
     return lambda graph, node: times * math.prod(_known(graph, node.input[0]))
 
 
 def _of_output(times: int) -> _Counter:
-    """So many operations for each element of the output."""
+    """Return the given number of operations for each element of the output."""
     return lambda graph, node: times * math.prod(_known(graph, node.name))
 
 
 def _of_reduction(finally_: int) -> _Counter:
-    """One for each number that is put to another, and some for each element of the output in the end."""
+    """Return one operation for each combined number, and a number of final operations for each output element."""
 
     def count(graph: Any, node: Any) -> int:
         taken, made = math.prod(_known(graph, node.input[0])), math.prod(_known(graph, node.name))
@@ -75,7 +74,7 @@ def _as_work(graph: Any, node: Any) -> int:
 
 
 def _product(graph: Any, node: Any) -> int:
-    """Of a batch too, whose attributes have other names: one that is to be transposed counts as it lies."""
+    """Count a matrix product or a batch; the transpose attributes of a batch have other names and are ignored."""
     left, made = _known(graph, node.input[0]), _known(graph, node.name)
     return 2 * math.prod(made) * left[-2 if node.attr["transpose_a"].b else -1]
 
@@ -89,7 +88,7 @@ def _sum_of_all(graph: Any, node: Any) -> int:
 
 
 def _images_first(node: Any) -> None:
-    """Raises ValueError for images whose channels come first."""
+    """Raise ValueError for images in NCHW format."""
     if node.attr["data_format"].s != b"NHWC":
         raise ValueError("Only NHWC format is supported in flops computations")
 
@@ -112,7 +111,7 @@ def _pooling_gradient(of_window: int, besides: int) -> _Counter:
 
 
 def _convolution_gradient(images: str, filters: str) -> _Counter:
-    """Of the input or the filter: the gradient itself is the node's output, the other is one of its inputs."""
+    """Count the gradient with respect to the input or the filter; the output of the node is that gradient."""
 
     def count(graph: Any, node: Any) -> float:
         _images_first(node)

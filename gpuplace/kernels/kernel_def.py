@@ -1,7 +1,7 @@
-"""One kernel registration: an op, a device type, and for which attribute values it serves.
+"""A kernel registration: an op, a device type, and the attribute values that it supports.
 
-A registration is a row of the catalogue; it says where an op can be placed and which arguments stay in host memory.
-The function that computes the op is registered apart (``compute``).
+A registration is a row of the catalogue. It says where an op can be placed and which arguments stay in host memory. The
+function that computes the op is registered separately (``compute``).
 
 >>> row = parse_kernel("AddN", "DEFAULT T=int32 host:inputs,sum")
 >>> row.admits({"T": as_dtype("int32")}), row.admits({"T": as_dtype("float32")})
@@ -26,10 +26,10 @@ from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_notation import value_text
 
 DEFAULT_DEVICE_TYPE = "DEFAULT"
-"""Device type of rows that serve any device type without a matching row of its own."""
+"""Device type of rows for all device types that have no matching row."""
 
 Constraint = tuple[str, frozenset[Any]]
-"""An attribute's name with the values, nearly always types, that it may have."""
+"""An attribute name with its allowed values, nearly always types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class KernelDef:
     device_type: str
     """``CPU``, ``GPU``, ..., or ``DEFAULT``."""
     constraints: tuple[Constraint, ...] = ()
-    """All have to hold; of a list attribute, for each element. Types as ``DType``, strings as bytes."""
+    """All must hold; for a list attribute, for each element. Types are ``DType``, strings are bytes."""
     host_memory_args: frozenset[str] = frozenset()
     """Inputs and outputs that are in host memory whatever the device type."""
     label: str = ""
@@ -49,7 +49,7 @@ class KernelDef:
     """Higher goes first when a node's device type is chosen."""
 
     def admits(self, attrs: Mapping[str, Any]) -> bool:
-        """Whether a node's attributes satisfy the constraints.
+        """Return whether a node's attributes satisfy the constraints.
 
         Raises:
             InvalidArgumentError: an attribute that a constraint names is missing or of another type.
@@ -76,7 +76,7 @@ class KernelDef:
         return True
 
     def __str__(self) -> str:
-        """The row in the notation of the data file."""
+        """Return the row in the notation of the data file."""
         parts = [self.device_type]
         parts += [
             f"{name}={','.join(map(_constraint_text, ordered(allowed)))}"
@@ -91,7 +91,7 @@ class KernelDef:
         return " ".join(parts)
 
     def describe(self) -> str:
-        """The row as TensorFlow lists it below "Registered kernels:", without the indentation."""
+        """Return the row as TensorFlow lists it below "Registered kernels:", without the indentation."""
         text = f"device='{self.device_type}'"
         if self.label:
             text += f"; label='{self.label}'"
@@ -100,7 +100,7 @@ class KernelDef:
         )
 
     def debug_string(self) -> str:
-        """The row as the one-line text of TensorFlow's message."""
+        """Return the row as the one-line text of TensorFlow's message."""
         parts = [f'op: "{self.op}" device_type: "{self.device_type}"']
         for name, allowed in self.constraints:
             values = " ".join(map(_field_text, ordered(allowed)))
@@ -114,20 +114,20 @@ class KernelDef:
 
 
 def _summary(attrs: Mapping[str, Any]) -> str:
-    """A node's attributes as messages list them; those starting with an underscore are left out."""
+    """Return a node's attributes as messages list them, without those that start with an underscore."""
     shown = (f"{name}={value_text(attrs[name])}" for name in sorted(attrs) if not name.startswith("_"))
     return f"[{', '.join(shown)}]"
 
 
 def ordered(values: frozenset[Any]) -> tuple[Any, ...]:
-    """Constraint values in a fixed order: types by their number, the rest by value."""
+    """Return constraint values in a fixed order: types by number, other values by value."""
     return tuple(
         sorted(values, key=lambda value: value.as_datatype_enum if isinstance(value, DType) else value)
     )
 
 
 def parse_kernel(op: str, text: str) -> KernelDef:
-    """A row from the notation of the data file; ValueError for what is not in it."""
+    """Parse a row in the notation of the data file; ValueError if it is malformed."""
     device_type, *parts = text.split(" ")
     constraints: list[Constraint] = []
     host: frozenset[str] = frozenset()
@@ -156,7 +156,7 @@ def _parse_names(text: str) -> frozenset[str]:
 
 @cache
 def _parse_constraint(text: str) -> Constraint:
-    """Equal constraints, of which there are few, share one object."""
+    """Equal constraints share an object; there are few distinct ones."""
     name, equals, values = text.partition("=")
     if not equals:
         raise ValueError(f"{text!r} is neither a constraint nor host:, priority: or label:")
@@ -192,7 +192,7 @@ def make_kernel_def(
     host_memory: tuple[str, ...],
     type_constraints: Mapping[str, Any],
 ) -> KernelDef:
-    """A row checked against its op; ValueError if it names an attribute or argument that the op does not have."""
+    """Return a row after checking it against its op; ValueError for an attribute or argument that the op lacks."""
     arguments = {arg.name for arg in (*op_def.inputs, *op_def.outputs)}
     for kind, names, known in (
         ("attr", type_constraints, op_def.attr_defs),

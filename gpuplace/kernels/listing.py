@@ -1,4 +1,4 @@
-"""Kernel rows as a reader wants them: which op runs where, for which types, and which op can never run somewhere.
+"""Kernel rows for readers: which op runs where, for which types, and which op can never run on a device type.
 
 >>> for row in kernel_rows("Rank", "1.15")[:2]:
 ...     print(row.device_type, row.constraints or "any type", row.host_memory)
@@ -26,30 +26,30 @@ from gpuplace.kernels.registry import Catalogue, default_catalogue
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel registration as flat texts, one column each."""
+    """A kernel registration as flat texts, one for each column."""
 
     op: str
     device_type: str
     constraints: str
     """``T=float Tindices=int32,int64``; "" for any attributes."""
     host_memory: str
-    """The arguments that stay in host memory, with commas."""
+    """The arguments that stay in host memory, separated by commas."""
     priority: int
     label: str
     is_computable: bool
-    """Whether gpuplace has a function that computes the op there."""
+    """Whether gpuplace has a function that computes the op on the device type."""
 
 
 @dataclass(frozen=True)
 class DeviceGap:
-    """What of an op can never run on a device type, whatever its other attributes."""
+    """A restriction of an op on a device type that holds whatever its other attributes are."""
 
     op: str
     device_type: str
     attr: str
-    """The attribute whose types it is about; "" where the op can never run there at all."""
+    """The attribute with the unsupported types; "" if the op can never run on the device type."""
     dtypes: tuple[DType, ...]
-    """The types that no kernel row of that device type takes; empty with an empty ``attr``."""
+    """The types without a kernel row for the device type; empty with an empty ``attr``."""
 
     def __str__(self) -> str:
         if not self.attr:
@@ -58,14 +58,14 @@ class DeviceGap:
 
 
 def kernel_rows(op: str, release: str | None = None) -> tuple[KernelRow, ...]:
-    """The kernel registrations of an op, by device type, label and priority.
+    """Return the kernel registrations of an op, by device type, label and priority.
 
     Args:
         op: op type.
-        release: whose catalogue; default is the process's release.
+        release: release of the catalogue; None: that of the process.
 
     Raises:
-        NotFoundError: there is no such op.
+        NotFoundError: the op does not exist.
     """
     source = default_catalogue(release)
     source.ops.lookup(op)
@@ -92,19 +92,20 @@ def never_on(
     release: str | None = None,
     catalogue: Catalogue | None = None,
 ) -> tuple[DeviceGap, ...]:
-    """Which of some ops can never run on a device type, and for which types.
+    """Return which of the given ops can never run on a device type, and for which types.
 
-    Only types that the op admits and that have a kernel on some device type count; rows with a label, which a node has
-    to ask for, do not. Ops without any kernel are left out: they are placed anywhere or lowered to others.
+    Only types that the op allows and that have a kernel on some device type count. Rows with a label do not count,
+    since a node must request the label. Ops without any kernel are left out: TensorFlow places them anywhere or lowers
+    them to other ops.
 
     Args:
         device_type: ``"GPU"``, ``"CPU"``, ...
         ops: op types; all of the catalogue by default.
-        release: whose catalogue; default is the process's release.
-        catalogue: a catalogue to read instead of a release's.
+        release: release of the catalogue; None: that of the process.
+        catalogue: catalogue to use instead of a release's.
 
     Raises:
-        NotFoundError: one of the ops does not exist.
+        NotFoundError: an op does not exist.
     """
     source = catalogue or default_catalogue(release)
     gaps: list[DeviceGap] = []
@@ -141,7 +142,7 @@ def _type_gaps(
 
 
 def _served(rows: Iterable[KernelDef], attr: str) -> frozenset[DType] | None:
-    """The types that some row takes for an attribute; None for any."""
+    """Return the types that a row supports for an attribute; None for any."""
     served: set[DType] = set()
     for row in rows:
         constraints = dict(row.constraints)

@@ -1,6 +1,7 @@
-"""A lock that one execution holds at a time, in one step or another.
+"""A lock that is held by one execution at a time, in the same or another step.
 
-Who asks first gets it first. What holds it is a value; with that the lock becomes free, also where a step fails.
+Waiting executions get the lock in order. A value holds the lock; when the value is freed, also in a step that fails,
+the lock is released.
 
 Source: tensorflow/core/kernels/mutex_ops.cc, release 1.15 (sentence).
 """
@@ -25,14 +26,14 @@ class Mutex:
         self._waiting: deque[Wait] = deque()
 
     def acquire(self, session: Cancellation) -> HeldMutex:
-        """Waits for the lock.
+        """Wait for the lock.
 
         Args:
-            session: the session's.
+            session: cancellation of the session.
 
         Raises:
-            CancelledError: there is nothing to wait for any more.
-            DeadlineExceededError: the time of the step is up.
+            CancelledError: the wait was cancelled.
+            DeadlineExceededError: the step's deadline has passed.
         """
         with self._lock:
             if not self._is_held:
@@ -55,7 +56,7 @@ class Mutex:
         return HeldMutex(self)
 
     def release(self) -> None:
-        """Lets the next one have the lock."""
+        """Pass the lock to the next waiting execution."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().end()
@@ -64,17 +65,17 @@ class Mutex:
 
 
 class HeldMutex:
-    """What holds a lock: the value of a tensor of type ``variant``.
+    """The holder of a lock, the value of a ``variant`` tensor.
 
     Args:
-        mutex: the lock.
+        mutex: lock that is held.
     """
 
     __slots__ = ("_mutex",)
     shape = ()
-    """That of the tensor that holds it."""
+    """Shape of the tensor that contains it."""
     dtype = np.dtype(object)
-    """NumPy's type of that tensor."""
+    """NumPy's dtype of that tensor."""
     size = 1
     ndim = 0
     nbytes = 8
@@ -83,11 +84,11 @@ class HeldMutex:
         self._mutex: Mutex | None = mutex
 
     def copy(self) -> HeldMutex:
-        """Itself: there is no second one."""
+        """Return itself: a holder cannot be copied."""
         return self
 
     def let_go(self) -> None:
-        """Lets the next one have the lock; again, it does nothing."""
+        """Release the lock; further calls have no effect."""
         mutex, self._mutex = self._mutex, None
         if mutex is not None:
             mutex.release()

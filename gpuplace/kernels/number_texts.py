@@ -1,4 +1,4 @@
-"""Numbers that texts stand for, as TensorFlow's kernels read them.
+"""Parse numbers in strings as TensorFlow's kernels do.
 
 Source: tensorflow/core/lib/strings/numbers.cc (safe_strto32, safe_strto64, safe_strtof, safe_strtod), release 1.15.
 """
@@ -10,14 +10,14 @@ from gpuplace.dtypes import DType
 __all__ = ["number_of"]
 
 _NOT_ENDLESS = frozenset((b"infinity", b"+infinity", b"-infinity"))
-"""What Python takes for an infinite number and TensorFlow, whose word is ``inf``, does not."""
+"""Word for infinity that Python accepts and TensorFlow, whose word is ``inf``, rejects."""
 
 
 def number_of(text: bytes, dtype: DType) -> int | float:
-    """The number that a text stands for, white space around it left out.
+    """Parse a number, ignoring white space around it.
 
-    Integers have digits and a minus; other numbers may have an exponent, be whole numbers to the base of 16
-    (``0x10``), ``inf`` or ``nan``.
+    Integers consist of digits and a minus sign. Other numbers may have an exponent, be hexadecimal integers (``0x10``),
+    ``inf`` or ``nan``.
 
     >>> from gpuplace.dtypes import float32, int32
     >>> number_of(b" -12 ", int32), number_of(b"0x10", float32), number_of(b"1e3", float32)
@@ -25,13 +25,13 @@ def number_of(text: bytes, dtype: DType) -> int | float:
 
     Args:
         text: the text.
-        dtype: a type of integers or of floating point numbers.
+        dtype: an integer or floating-point type.
 
     Returns:
-        An ``int`` of a type of integers, else a ``float``.
+        An ``int`` for integer types, otherwise a ``float``.
 
     Raises:
-        ValueError: it is no number, or an integer out of the type's range.
+        ValueError: the text is not a number, or an integer exceeds the range of the type.
     """
     digits = text.strip().lower()
     if b"_" in digits:

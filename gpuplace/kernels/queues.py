@@ -1,14 +1,14 @@
 """Queues of tuples of tensors: first in first out, shuffled, padded, or by priority.
 
-Who wants something of a queue makes an attempt. Attempts to put in and attempts to take out each stand in a line, and
-whoever comes looks whether the two that are first can go on, until none can; so nobody is overtaken. An attempt that
-wants many elements takes (or puts) them as they come::
+Each operation on a queue is an attempt. Attempts to enqueue and attempts to dequeue wait in two lines. Each new attempt
+makes the first ones in both lines proceed until neither can, so no attempt overtakes another. An attempt for many
+elements takes or adds them as they become available::
 
     enqueue attempts   [e3 of 4 left] [e4]            the first one puts what there is room for
     elements           e1 e2 .....................    capacity
     dequeue attempts   [d1 wants 2 more]              the first one takes what there is
 
-Closing is an attempt to put in, too: it comes after those that wait already, unless they are cancelled.
+Closing is also an attempt to enqueue: it follows the waiting ones, unless they are cancelled.
 
 Source: tensorflow/core/kernels/queue_base.cc, fifo_queue.cc, padding_fifo_queue.cc, random_shuffle_queue_op.cc and
 priority_queue.cc, release 1.15 (what waits for what, sentences).
@@ -34,15 +34,14 @@ Element = tuple[Any, ...]
 """One array for each component."""
 
 TYPE_NAME = "N10tensorflow14QueueInterfaceE"
-"""The type of a queue in the messages about resources."""
+"""Queue type in messages about resources."""
 
 
 class _Attempt(Wait):
-    """Somebody's wish, until it is fulfilled or given up.
+    """A queued operation, until it completes or is cancelled.
 
     Args:
-        try_it: does as much of it as is possible and returns whether that was something; calls ``end`` when all is
-            done.
+        try_it: makes as much progress as possible and returns whether there was any; calls ``end`` on completion.
     """
 
     __slots__ = ("error", "left", "taken", "try_it")
@@ -51,32 +50,32 @@ class _Attempt(Wait):
         super().__init__()
         self.try_it = try_it
         self.left = left
-        """Elements that are still to be put or taken."""
+        """Number of elements still to be enqueued or dequeued."""
         self.taken: list[Element] = []
-        """Elements that it has got."""
+        """Dequeued elements."""
         self.error: OpError | None = None
-        """Why it failed."""
+        """The error, if it failed."""
 
     def fail(self, error: OpError) -> None:
-        """Ends it with an error."""
+        """End it with an error."""
         self.error = error
         self.end()
 
 
 class Queue:
-    """A queue, first in first out; the base of the others.
+    """A FIFO queue; base class of the others.
 
     Safe to use from several threads.
 
     Args:
-        name: for messages.
-        dtypes: of the components.
-        shapes: of the components of an element; empty: any shapes.
-        capacity: the most elements; negative: any number.
+        name: name for error messages.
+        dtypes: types of the components.
+        shapes: shapes of an element's components; empty: any shapes.
+        capacity: maximum number of elements; negative: unlimited.
     """
 
     kind = "FIFOQueue"
-    """Its name in messages."""
+    """Name of the queue type in messages."""
 
     def __init__(
         self, name: str, dtypes: Sequence[DType], shapes: Sequence[TensorShape], capacity: int
@@ -87,7 +86,7 @@ class Queue:
         self._dequeuing: deque[_Attempt] = deque()
         self._is_closed = False
 
-    # What kinds of queues do in their own way
+    # Overridden by the other types of queues
 
     def _length(self) -> int:
         return len(self._elements)
@@ -105,17 +104,17 @@ class Queue:
         self._elements.extendleft(reversed(elements))
 
     def _kept(self) -> int:
-        """How many elements cannot be taken out while the queue is open."""
+        """Number of elements that cannot be dequeued while the queue is open."""
         return 0
 
     def _joined(self, elements: list[Element]) -> tuple[Any, ...]:
-        """Elements as one array for each component."""
+        """Join elements into one array for each component."""
         return tuple(np.stack(column) for column in zip(*elements, strict=True))
 
     def _fits(self, component: int, shape: tuple[int, ...]) -> bool:
         return self.shapes[component].sizes == shape
 
-    # What can be done with it
+    # Operations
 
     @property
     def size(self) -> int:
@@ -125,14 +124,14 @@ class Queue:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be put in any more."""
+        """Whether nothing more can be enqueued."""
         with self._lock:
             return self._is_closed
 
     def check_same(
         self, kind: str, dtypes: Sequence[DType], shapes: Sequence[TensorShape], capacity: int
     ) -> None:
-        """Raises InvalidArgumentError where an op that shares this queue declares another one."""
+        """Raise InvalidArgumentError if an op that shares this queue declares another one."""
         if kind != self.kind:
             raise InvalidArgumentError.of(
                 f"Shared queue '{self.name}' has type '{self.kind}' that does not match type of Node '{self.name}':"
@@ -154,21 +153,21 @@ class Queue:
             )
 
     def enqueue(self, element: Element, cancellation: Cancellation) -> None:
-        """Puts an element in, once there is room.
+        """Add an element, after waiting for room.
 
         Args:
             element: an array for each component.
-            cancellation: the session's.
+            cancellation: cancellation of the session.
 
         Raises:
-            InvalidArgumentError: a shape does not fit.
+            InvalidArgumentError: a shape does not match.
             CancelledError: the queue is closed, or the wait was cancelled.
         """
         self._check(element, many=False)
         self._enqueue([element], cancellation)
 
     def enqueue_many(self, components: Element, cancellation: Cancellation) -> None:
-        """Puts in an element for each row of the components, once there is room for it; raises as ``enqueue``."""
+        """Add an element for each row of the components, after waiting for room; errors as for ``enqueue``."""
         self._check(components, many=True)
         rows = len(components[0])
         self._enqueue([tuple(part[row, ...] for part in components) for row in range(rows)], cancellation)
@@ -192,7 +191,7 @@ class Queue:
             self._run(_Attempt(put, len(elements)), self._enqueuing, "Enqueue", cancellation)
 
     def dequeue(self, cancellation: Cancellation) -> Element:
-        """Takes an element out, once there is one.
+        """Remove and return an element, after waiting for one.
 
         Raises:
             OutOfRangeError: the queue is closed and empty.
@@ -201,16 +200,16 @@ class Queue:
         return self._dequeue(1, False, cancellation)[0]
 
     def dequeue_many(self, count: int, may_be_fewer: bool, cancellation: Cancellation) -> Element:
-        """Takes elements out, once there are so many; joined to one array for each component.
+        """Remove elements, after waiting for enough of them, and join them into one array for each component.
 
         Args:
-            count: how many.
-            may_be_fewer: whether what is left in a closed queue will do.
-            cancellation: the session's.
+            count: number of elements.
+            may_be_fewer: accept fewer elements from a closed queue.
+            cancellation: cancellation of the session.
 
         Raises:
-            InvalidArgumentError: the count is negative, or shapes of elements are not declared.
-            OutOfRangeError: the queue is closed and has too few.
+            InvalidArgumentError: the count is negative, or element shapes are not declared.
+            OutOfRangeError: the queue is closed and has too few elements.
             CancelledError: the wait was cancelled.
         """
         if count < 0:
@@ -219,7 +218,7 @@ class Queue:
         if len(self.shapes) != len(self.dtypes):
             raise InvalidArgumentError.of(
                 f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
-                hint="give the queue shapes=[...], one for each component, or dequeue element by element",
+                hint="pass shapes=[...] to the queue, one for each component, or dequeue single elements",
             )
         if not count:
             return tuple(
@@ -257,11 +256,11 @@ class Queue:
         return attempt.taken
 
     def close(self, cancel_pending_enqueues: bool, cancellation: Cancellation) -> None:
-        """Lets nothing be put in any more.
+        """Close the queue for enqueuing.
 
         Args:
-            cancel_pending_enqueues: at once, and those that wait to put something in fail; else when they have done so.
-            cancellation: the session's.
+            cancel_pending_enqueues: close at once and fail waiting enqueues; otherwise close after them.
+            cancellation: cancellation of the session.
 
         Raises:
             CancelledError: it was closed already, or the wait was cancelled.
@@ -290,7 +289,7 @@ class Queue:
     def _run(
         self, attempt: _Attempt, line: deque[_Attempt], operation: str, cancellation: Cancellation
     ) -> None:
-        """Puts an attempt into its line, and waits until it is done."""
+        """Add an attempt to its line and wait until it completes."""
 
         def give_up() -> None:
             with self._lock:
@@ -314,7 +313,7 @@ class Queue:
                 line.remove(attempt)
 
     def _advance(self) -> None:
-        """Tries the attempts that are first in line until none gets any further."""
+        """Run the first attempts of both lines until neither makes progress."""
         is_going = True
         while is_going:
             is_going = False
@@ -361,7 +360,7 @@ def _shapes_text(shapes: Sequence[TensorShape]) -> str:
 
 
 class FIFOQueue(Queue):
-    """A queue, first in first out."""
+    """A first-in-first-out queue."""
 
     def __init__(
         self, name: str, dtypes: Sequence[DType], shapes: Sequence[TensorShape], capacity: int
@@ -371,7 +370,7 @@ class FIFOQueue(Queue):
 
 
 class PaddingFIFOQueue(FIFOQueue):
-    """A queue whose elements, of different sizes, are padded with zeros when several are taken at once."""
+    """A queue that pads elements of different sizes with zeros when several are dequeued together."""
 
     kind = "PaddingFIFOQueue"
 
@@ -383,7 +382,7 @@ class PaddingFIFOQueue(FIFOQueue):
 
 
 def _padded(values: Sequence[Any]) -> Any:
-    """Arrays of one rank, the smaller ones with zeros (or empty texts) at their ends, joined."""
+    """Join arrays of the same rank, padded with zeros or empty strings at their ends."""
     shape = tuple(map(max, *(value.shape for value in values))) if len(values) > 1 else values[0].shape
     dtype = values[0].dtype
     result = (
@@ -398,15 +397,15 @@ def _padded(values: Sequence[Any]) -> Any:
 
 
 class RandomShuffleQueue(FIFOQueue):
-    """A queue that gives out elements in random order.
+    """A queue that returns elements in random order.
 
     Args:
-        name: as of ``Queue``.
-        dtypes: as of ``Queue``.
-        shapes: as of ``Queue``.
-        capacity: as of ``Queue``.
-        min_after_dequeue: so many elements stay in it until it is closed.
-        draw: gives random 32-bit words, one after the other.
+        name: see ``Queue``.
+        dtypes: see ``Queue``.
+        shapes: see ``Queue``.
+        capacity: see ``Queue``.
+        min_after_dequeue: number of elements that stay in the queue until it is closed.
+        draw: returns the next random 32-bit word.
     """
 
     kind = "RandomShuffleQueue"
@@ -428,7 +427,7 @@ class RandomShuffleQueue(FIFOQueue):
         return self.min_after_dequeue
 
     def _take(self) -> Element:
-        """The last element takes the place of the one that goes."""
+        """Remove and return a random element; the last element takes its place."""
         elements = self._elements
         place = self._draw() % len(elements)
         element, last = elements[place], elements.pop()
@@ -441,7 +440,7 @@ class RandomShuffleQueue(FIFOQueue):
 
 
 class PriorityQueue(Queue):
-    """A queue that gives out the elements of the lowest first component first."""
+    """A queue that returns the elements with the lowest first component first."""
 
     kind = "PriorityQueue"
 

@@ -339,10 +339,10 @@ class Catalogue:
         attrs: Iterable[str] = (),
         **properties: Any,
     ) -> OpDef:
-        """Adds an op.
+        """Add an op.
 
         Args:
-            name: the op type.
+            name: op type.
             inputs: in TensorFlow's notation, such as ``"x: T"``.
             outputs: in TensorFlow's notation, such as ``"y: T"``.
             attrs: in TensorFlow's notation, such as ``"T: {float, int32} = DT_FLOAT"``.
@@ -369,22 +369,22 @@ class Catalogue:
         host_memory: Iterable[str] = (),
         **type_constraints: Any,
     ) -> KernelDef:
-        """Adds a kernel row.
+        """Add a kernel row.
 
         Args:
             op: an op of this catalogue.
-            device_type: any name; ``DEFAULT`` serves device types without a matching row of their own.
-            priority: higher goes first.
-            label: serves only nodes whose ``_kernel`` attribute is this.
+            device_type: device type; ``DEFAULT`` serves device types without a matching row.
+            priority: higher values are preferred.
+            label: the row only serves nodes with this ``_kernel`` attribute.
             host_memory: names of inputs and outputs that stay in host memory.
-            **type_constraints: attribute name to a type (or its name), or to several.
+            **type_constraints: attribute name -> one or several types (or their names).
 
         Returns:
             The row.
 
         Raises:
             NotFoundError: the op is not in this catalogue.
-            ValueError: the op has no such attribute or argument.
+            ValueError: the op lacks an attribute or argument.
         """
         row = make_kernel_def(
             self.ops.lookup(op), device_type, priority, label, _texts(host_memory), type_constraints
@@ -393,7 +393,7 @@ class Catalogue:
 
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return one or several texts as a tuple, so that ``outputs="o: float"`` is possible."""
+    """Return one or several strings as a tuple, so that ``outputs="o: float"`` works."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
@@ -460,10 +460,10 @@ def register_op(
     attrs: Iterable[str] = (),
     **properties: Any,
 ) -> OpDef:
-    """Adds an op to the default catalogues of all releases, for this process.
+    """Add an op to the default catalogues of all releases, for this process.
 
     Args:
-        name: the op type.
+        name: op type.
         inputs: in TensorFlow's notation, such as ``"x: T"``.
         outputs: in TensorFlow's notation, such as ``"y: T"``.
         attrs: in TensorFlow's notation, such as ``"T: {float, int32} = DT_FLOAT"``.
@@ -482,12 +482,12 @@ def register_op(
 
 
 def register_kernel(op: str, device_type: str, priority: int = 0, **options: Any) -> KernelDef:
-    """Adds a row to the default catalogues of all releases that have the op, for this process.
+    """Add a row to the default catalogues of all releases that have the op, for this process.
 
     Args:
-        op: the op type.
-        device_type: any name; ``DEFAULT`` serves device types without a matching row of their own.
-        priority: higher goes first.
+        op: op type.
+        device_type: device type; ``DEFAULT`` serves device types without a matching row.
+        priority: higher values are preferred.
         **options: ``label``, ``host_memory`` and type constraints, as for ``Catalogue.register_kernel``.
 
     Returns:
@@ -495,7 +495,7 @@ def register_kernel(op: str, device_type: str, priority: int = 0, **options: Any
 
     Raises:
         NotFoundError: no catalogue has the op.
-        ValueError: the op has no such attribute or argument.
+        ValueError: the op lacks an attribute or argument.
     """
     holders = [catalogue for catalogue in every_default() if op in catalogue.ops] or [default_catalogue()]
     return [catalogue.register_kernel(op, device_type, priority, **options) for catalogue in holders][0]

@@ -1,9 +1,9 @@
-"""What outlives a step: variables, other resources, and the state of random ops, one store per session.
+"""State that outlives a step: variables, other resources, and random-op state, in one store for each session.
 
-A variable is a ``VariableStorage``. Reference variables (``VariableV2``) hand the storage itself to the ops that take
-a reference; resource variables (``VarHandleOp``) hand out a ``ResourceHandle`` that points at it. A value read earlier
-stays what it was: assigning replaces the array, and an update writes into the array only where nobody else has it
-(as TensorFlow's resource variables do, copying otherwise)::
+A variable is a ``VariableStorage``. Reference variables (``VariableV2``) pass the storage itself to the ops that take a
+reference. Resource variables (``VarHandleOp``) return a ``ResourceHandle`` that points to it. A value that was read
+earlier never changes: an assignment replaces the array, and an update writes to the array only if nothing else refers
+to it (like TensorFlow's resource variables, which copy otherwise)::
 
     change([weights], function)
       weights.lock         until the end; who reads meanwhile waits
@@ -44,29 +44,29 @@ from gpuplace.shapes import TensorShape
 Resource = TypeVar("Resource")
 
 DEFAULT_CONTAINER = "localhost"
-"""The container of everything that names none."""
+"""The default container."""
 
 VARIABLE_TYPE = "N10tensorflow3VarE"
-"""The type of a variable in the messages about resources."""
+"""Type of a variable in messages about resources."""
 
 INITIALIZE_HINT = "run its initializer first, for example session.run(tf.global_variables_initializer())"
 
 
 LARGE_BYTES = 16 << 10
-"""Smaller values are replaced: a new array costs less than to ask who has the old one."""
+"""Bytes; for smaller values, a new array is cheaper than checking for other references to the old one."""
 
 
 class VariableStorage:
     """The current value of a variable in one session.
 
     Attributes:
-        name: the variable's name (``shared_name`` where it has one).
+        name: name of the variable (``shared_name`` if set).
         dtype: element type, without reference.
-        shape: declared shape; the value's may be another one where an assignment did not validate it.
-        device: full name of the device that holds it, "" where unknown.
+        shape: declared shape; an assignment without validation may set another one.
+        device: full name of the device that holds it, "" if unknown.
         container: the resource container.
-        is_resource: whether it is a resource variable; decides the sentences of errors.
-        lock: held while the value is replaced; ops that change a part of it hold it themselves.
+        is_resource: whether it is a resource variable, for error messages.
+        lock: held while the value is replaced; ops that change a part of the value hold it themselves.
     """
 
     __slots__ = ("_value", "container", "device", "dtype", "is_resource", "lock", "name", "shape")
@@ -97,7 +97,7 @@ class VariableStorage:
 
     @property
     def value(self) -> Any:
-        """The current array, not to be written to; FailedPreconditionError before the first assignment."""
+        """The current array, read-only; FailedPreconditionError before the first assignment."""
         value = self._value
         if value is None:
             value = self._settled()
@@ -106,34 +106,34 @@ class VariableStorage:
         return value
 
     def _settled(self) -> Any:
-        """The value, or None, when nobody is changing it."""
+        """Return the value, or None while it is being changed."""
         with self.lock:
             return self._value
 
     def read(self) -> Any:
-        """The same as ``value``, for callers that want a function."""
+        """Return ``value``, for callers that need a function."""
         return self.value
 
     def assign(self, value: Any) -> Any:
-        """Replaces the value, which from now on belongs to the variable; returns it."""
+        """Replace the value and return it; the array now belongs to the variable."""
         with self.lock:
             self._value = value
         return value
 
     def update(self, function: Callable[[Any, bool], Any]) -> Any:
-        """Replaces the value by ``function(value, is_own)``, with no assignment in between; returns the new one.
+        """Replace the value with ``function(value, is_own)`` atomically, and return the new value.
 
         Args:
-            function: may write to the value and return it where ``is_own``.
+            function: may write to the value and return it if ``is_own``.
 
         Raises:
-            FailedPreconditionError: nothing was assigned yet.
+            FailedPreconditionError: the variable is uninitialised.
         """
         (value,) = change((self,), lambda values, are_own: (function(values[0], are_own[0]),))
         return value
 
     def reset(self) -> None:
-        """Forgets the value: the variable is uninitialised again."""
+        """Drop the value: the variable becomes uninitialised."""
         with self.lock:
             self._value = None
 
@@ -145,18 +145,19 @@ class VariableStorage:
 
     @property
     def handle(self) -> ResourceHandle:
-        """The handle that resource ops get."""
+        """The handle for resource ops."""
         return ResourceHandle(self.device, self.container, self.name, VARIABLE_TYPE, self)
 
     def uninitialized_error(self) -> FailedPreconditionError:
-        """The error about reading too early."""
+        """Return the error for reading before the first assignment."""
         facts = {"device": self.device} if self.device else {}
         if not self.is_resource:
             sentence = f"Attempting to use uninitialized value {self.name}"
         elif rules() == "1.15":
             sentence = (
                 f"Error while reading resource variable {self.name} from Container: {self.container}. This could mean"
-                f" that the variable was uninitialized. Not found: {_missing(self.container, self.name, VARIABLE_TYPE)}"
+                f" that the variable was uninitialized. Not found: "
+                f"{_missing(self.container, self.name, VARIABLE_TYPE)}"
             )
         else:
             sentence = (
@@ -174,16 +175,16 @@ class VariableStorage:
 def change(
     storages: Sequence[VariableStorage], function: Callable[..., Sequence[Any]], *arguments: Any
 ) -> Sequence[Any]:
-    """Replaces the values of variables together, with no assignment or read in between; returns the new ones.
+    """Replace the values of several variables atomically, and return the new values.
 
     Args:
-        storages: the variables.
-        function: gets their values, and for each whether it may be written to: nobody else has the array, nor a view
-            of it. Returns the new values; one that was written to may be among them.
-        *arguments: what it gets besides.
+        storages: variables to change.
+        function: takes the values, and for each whether it may be written to (there are no other references to the
+            array or views of it). It returns the new values; changed arrays may be among them.
+        *arguments: further arguments of ``function``.
 
     Raises:
-        FailedPreconditionError: nothing was assigned to one of them yet.
+        FailedPreconditionError: a variable is uninitialised.
     """
     ordered = storages
     if len(storages) > 2 or (len(storages) == 2 and id(storages[0]) > id(storages[1])):
@@ -220,7 +221,7 @@ def change(
 
 
 def _are_own(values: list[Any]) -> list[bool]:
-    """Whether the list is all that refers to the memory of an array, for each that is large."""
+    """Return for each large array whether the list has the only reference to its memory."""
     return [
         value.nbytes >= LARGE_BYTES
         and sys.getrefcount(value) <= _REFERENCES
@@ -231,12 +232,12 @@ def _are_own(values: list[Any]) -> list[bool]:
 
 
 def _references(values: list[Any]) -> list[int]:
-    """References to each item while a comprehension goes over the list; versions of Python count differently."""
+    """Return the reference count of each item in a comprehension over a list; it depends on the Python version."""
     return [sys.getrefcount(value) for value in values]
 
 
 _REFERENCES = _references([object()])[0] if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
-"""References to an item that nothing but a list refers to; 0 where other threads' references are counted later."""
+"""Reference count of an item that only a list refers to; 0 if Python counts other threads' references later."""
 
 
 def _missing(container: str, name: str, type_name: str) -> str:
@@ -245,32 +246,32 @@ def _missing(container: str, name: str, type_name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResourceHandle:
-    """The value of a tensor of type ``resource``: names a resource and points at it."""
+    """The value of a tensor of type ``resource``: the name of a resource and a reference to it."""
 
     device: str
     container: str
     name: str
     type_name: str
-    """The resource's type as messages print it."""
+    """Resource type in messages."""
     resource: Any = field(compare=False, repr=False)
-    """The object itself."""
+    """The resource itself."""
 
     @property
     def value(self) -> Any:
-        """Container and name, ``[2]``: what is read where the handle is a reference to strings."""
+        """Container and name, ``[2]``: the value if the handle is a reference to strings."""
         return np.array([self.container.encode(), self.name.encode()], object)
 
     @property
     def variable(self) -> VariableStorage:
-        """The variable it names, initialised or not; InvalidArgumentError if it names something else."""
+        """The variable that it names; InvalidArgumentError if it names another resource."""
         return self.resource_of(VariableStorage, VARIABLE_TYPE)
 
     def resource_of(self, kind: type[Resource], type_name: str) -> Resource:
-        """Return the resource that it names; InvalidArgumentError if that is of another class.
+        """Return the named resource; InvalidArgumentError if it has another class.
 
         Args:
-            kind: the class.
-            type_name: its name in messages.
+            kind: expected class.
+            type_name: name of the class in messages.
         """
         if isinstance(self.resource, kind):
             return self.resource
@@ -281,29 +282,29 @@ class ResourceHandle:
 
     @property
     def text(self) -> Any:
-        """Device, container and name as a string scalar, which `named_by` reads."""
+        """Return device, container and name as a string scalar, which `named_by` reads."""
         text = np.empty((), object)
         text[()] = "\0".join((self.device, self.container, self.name)).encode()
         return text
 
     @classmethod
     def named_by(cls, text: Any, resources: Any, type_name: str) -> ResourceHandle:
-        """Return the handle of a resource that is named by a text.
+        """Return the resource handle for a text.
 
         Args:
-            text: a string scalar, the `text` of a handle.
-            resources: the session's.
-            type_name: the resource's type in messages.
+            text: string scalar, the `text` of a handle.
+            resources: resources of the session.
+            type_name: resource type in messages.
 
         Raises:
-            InvalidArgumentError: the text is none of a handle.
+            InvalidArgumentError: the text is not that of a handle.
             NotFoundError: the session has no such resource.
         """
         parts = bytes(text[()]).decode(errors="replace").split("\0")
         if len(parts) != 3:
             raise InvalidArgumentError.of(
                 "Could not parse string_handle as a valid ResourceHandle",
-                hint="feed what session.run(iterator.string_handle()) returned",
+                hint="feed the result of session.run(iterator.string_handle())",
             )
         device, container, name = parts
         try:
@@ -311,36 +312,36 @@ class ResourceHandle:
         except NotFoundError:
             raise NotFoundError.of(
                 _missing(container, name, type_name),
-                hint="take the handle in the same session, as session.run(iterator.string_handle())",
+                hint="get the handle in the same session, with session.run(iterator.string_handle())",
             ) from None
         return cls(device, container, name, type_name, resource)
 
 
 @runtime_checkable
 class Closing(Protocol):
-    """A resource that has something to give up when the session ends."""
+    """A resource with something to release when the session ends."""
 
     def end_session(self) -> None:
-        """Gives it up."""
+        """Release it."""
         ...
 
 
 class FunctionRuns(Protocol):
-    """Runs functions of graphs' libraries on the devices of a session."""
+    """Runs library functions of graphs on the devices of a session."""
 
     def callable_of(
         self, graph: Any, name: str, device: str, state: Any
     ) -> Callable[[Sequence[Any]], list[Any]]:
-        """A function that takes the values of all arguments and returns those of all results.
+        """Return a callable that takes all arguments of a function and returns all results.
 
         Args:
-            graph: the graph whose library has the function.
-            name: the function.
-            device: full name of the device that it runs on.
-            state: where its kernels keep what they keep, as ``SessionResources`` or ``CallResources``.
+            graph: graph whose library contains the function.
+            name: name of the function.
+            device: full name of the device to run it on.
+            state: store for the state of its kernels, such as ``SessionResources`` or ``CallResources``.
 
         Raises:
-            OpError: it is not there, not sound, or cannot be computed.
+            OpError: the function does not exist, is invalid, or cannot be computed.
         """
         ...
 
@@ -349,12 +350,12 @@ class CountsMemory(Protocol):
     """The allocator of a device's memory."""
 
     def stats(self) -> Any:
-        """Its counters now, with ``bytes_in_use``, ``peak_bytes_in_use`` and ``bytes_limit``."""
+        """Return its current counters ``bytes_in_use``, ``peak_bytes_in_use`` and ``bytes_limit``."""
         ...
 
 
 class SessionResources:
-    """The resources of one session by device, container and name, and the state that its kernels keep.
+    """The resources of a session by device, container and name, and the state of its kernels.
 
     Safe to use from several threads.
     """
@@ -364,22 +365,22 @@ class SessionResources:
         self._kernel_states: dict[str, Any] = {}
         self._lock = threading.RLock()
         self.is_closed = False
-        """Whether the session was closed; loops ask in every iteration."""
+        """Whether the session was closed; loops check this in each iteration."""
         self.cancellation = Cancellation()
-        """Ends what waits when the session is closed."""
+        """Ends the waits when the session is closed."""
         self.functions: FunctionRuns | None = None
-        """Runs functions of graphs' libraries."""
+        """Runs library functions of graphs."""
         self.allocators: Mapping[str, CountsMemory] = {}
-        """Full name of each simulated GPU -> what counts the bytes of its memory."""
+        """Full name of each simulated GPU -> the allocator that counts its memory."""
 
     def _key(self, device: str, container: str, name: str) -> tuple[str, str, str]:
-        """What a resource is kept under."""
+        """Key of a resource."""
         return device, container or DEFAULT_CONTAINER, name
 
     def get_or_create(
         self, container: str, name: str, factory: Callable[[], Resource], device: str = ""
     ) -> Resource:
-        """The resource of that name, made by ``factory`` at the first call ("" is the default container)."""
+        """Return the resource with a name, created by ``factory`` on first use ("" is the default container)."""
         key = self._key(device, container, name)
         with self._lock:
             if key not in self._resources:
@@ -397,10 +398,10 @@ class SessionResources:
         device: str = "",
         is_resource: bool = False,
     ) -> VariableStorage:
-        """The variable of that name, made uninitialised at the first call.
+        """Return the variable with a name, created uninitialised on first use.
 
         Raises:
-            InvalidArgumentError: it exists with another type, or the name belongs to another kind of resource.
+            InvalidArgumentError: it has another type, or the name belongs to another kind of resource.
         """
         container = container or DEFAULT_CONTAINER
         found = self.get_or_create(
@@ -413,7 +414,7 @@ class SessionResources:
         )
         if not isinstance(found, VariableStorage):
             raise InvalidArgumentError.of(
-                f"Resource {container}/{name} is a {type(found).__name__}, no variable"
+                f"Resource {container}/{name} is a {type(found).__name__}, not a variable"
             )
         if found.dtype is not dtype.base_dtype:
             raise InvalidArgumentError.of(
@@ -423,7 +424,7 @@ class SessionResources:
         return found
 
     def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Any:
-        """The resource of that name; NotFoundError if there is none."""
+        """Return the resource with a name; NotFoundError if it does not exist."""
         with self._lock:
             found = self._resources.get(self._key(device, container, name), self)
         if found is self:
@@ -431,7 +432,7 @@ class SessionResources:
         return found
 
     def delete(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> None:
-        """Forgets a resource; NotFoundError if there is none. A variable loses its value too."""
+        """Remove a resource; NotFoundError if it does not exist. A variable also loses its value."""
         with self._lock:
             found = self.lookup(container, name, device, type_name)
             del self._resources[self._key(device, container, name)]
@@ -439,7 +440,7 @@ class SessionResources:
             found.reset()
 
     def kernel_state(self, node: str, factory: Callable[[], Resource]) -> Resource:
-        """What the kernel of a node keeps between steps, such as a random generator; made at the first call."""
+        """Return a node's kernel state, such as a random generator, which is created on first use."""
         with self._lock:
             if node not in self._kernel_states:
                 self._kernel_states[node] = factory()
@@ -447,7 +448,7 @@ class SessionResources:
         return state
 
     def variables(self) -> tuple[VariableStorage, ...]:
-        """All variables, by name."""
+        """Return all variables, by name."""
         with self._lock:
             found = [
                 resource for resource in self._resources.values() if isinstance(resource, VariableStorage)
@@ -455,7 +456,7 @@ class SessionResources:
         return tuple(sorted(found, key=lambda variable: (variable.name, variable.device)))
 
     def clear(self, container: str | None = None) -> None:
-        """Forgets the resources of a container, or all of them together with what kernels keep."""
+        """Remove the resources of a container, or all resources and kernel states."""
         with self._lock:
             dropped = [
                 key
@@ -476,33 +477,33 @@ class SessionResources:
 
 
 SESSION_TENSORS = "_session_tensors"
-"""The container of tensors that stay in a session between steps."""
+"""Container of tensors that stay in a session between steps."""
 
 
 def session_tensor(resources: Any, handle: str) -> Any:
-    """A tensor that stays in a session.
+    """Return a tensor that is kept in a session.
 
     Args:
-        resources: the session's, or a call's.
-        handle: by which the session knows it.
+        resources: resources of a session or call.
+        handle: handle of the tensor.
 
     Raises:
-        InvalidArgumentError: it does not, or no more.
+        InvalidArgumentError: the session does not have this tensor, or no longer has it.
     """
     try:
         return resources.lookup(SESSION_TENSORS, handle)
     except NotFoundError:
         raise InvalidArgumentError.of(
             f"The tensor with handle '{handle}' is not in the session store.",
-            hint="keep what session.run(tf.get_session_handle(...)) returned: the tensor is forgotten with it",
+            hint="keep the result of session.run(tf.get_session_handle(...)): the tensor is dropped with it",
         ) from None
 
 
 class CallResources:
-    """The resources of a session for the kernels of a function, which keep their own state apart.
+    """A session's resources for the kernels of a function call, with separate kernel states.
 
     Args:
-        session: the session's resources.
+        session: resources of the session.
     """
 
     def __init__(self, session: SessionResources) -> None:
@@ -511,7 +512,7 @@ class CallResources:
         self._lock = threading.RLock()
 
     def kernel_state(self, node: str, factory: Callable[[], Resource]) -> Resource:
-        """As ``SessionResources.kernel_state``, apart from those of the session and of other calls."""
+        """Like ``SessionResources.kernel_state``, but separate from the session and other calls."""
         with self._lock:
             if node not in self._states:
                 self._states[node] = factory()

@@ -1,4 +1,4 @@
-"""Staging areas: tuples of tensors that one step leaves for another, in order or by key.
+"""Staging areas: tuples of tensors that one step stores for another, in order or by key.
 
 Source: tensorflow/core/kernels/stage_op.cc and map_stage_op.cc, release 1.15 (what waits for what, sentences).
 """
@@ -17,23 +17,23 @@ Element = tuple[Any, ...]
 
 
 class Monitor:
-    """Something that several threads change, and wait for to change."""
+    """A store that several threads change, and wait for."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._waiting: dict[Wait, tuple[Callable[[], bool], list[OpError], str | None]] = {}
 
     def when(self, try_it: Callable[[], bool], cancellation: Cancellation, line: str | None = None) -> None:
-        """Waits until ``try_it``, which is called with the lock, has done what it should and returns True.
+        """Wait until ``try_it``, called with the lock held, succeeds and returns True.
 
         Args:
-            try_it: does it, if that is possible.
-            cancellation: the session's.
-            line: those of one line go on in the order in which they came; None: as soon as they can.
+            try_it: performs the operation if possible.
+            cancellation: cancellation of the session.
+            line: operations of the same line complete in order; None: as soon as possible.
 
         Raises:
             CancelledError: the wait was cancelled.
-            OpError: what ``try_it`` raised.
+            OpError: an error of ``try_it``.
         """
         wait = Wait()
         errors: list[OpError] = []
@@ -56,7 +56,7 @@ class Monitor:
         wait.end()
 
     def changed(self) -> None:
-        """Lets those go on that can now; the caller has the lock."""
+        """Complete the operations that are now possible; the caller holds the lock."""
         is_going = True
         while is_going:
             is_going = False
@@ -66,7 +66,7 @@ class Monitor:
                     continue
                 try:
                     is_done = try_it()
-                except OpError as error:  # of the one that waits, whoever lets it try
+                except OpError as error:  # raised by the waiting operation, whichever thread tries it
                     errors.append(error)
                     is_done = True
                 if is_done:
@@ -81,11 +81,11 @@ def _nbytes(element: Sequence[Any]) -> int:
 
 
 class _Area:
-    """What both kinds of areas have.
+    """Base class of both kinds of areas.
 
     Args:
-        capacity: the most elements; 0: any number.
-        memory_limit: the most bytes; 0: any number.
+        capacity: maximum number of elements; 0: unlimited.
+        memory_limit: maximum number of bytes; 0: unlimited.
     """
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
@@ -107,7 +107,7 @@ class _Area:
 
 
 class StagingArea(_Area):
-    """Elements, first in first out."""
+    """A first-in-first-out staging area."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
         super().__init__(capacity, memory_limit)
@@ -120,7 +120,7 @@ class StagingArea(_Area):
             return len(self._elements)
 
     def put(self, element: Element, cancellation: Cancellation) -> None:
-        """Adds an element, once there is room."""
+        """Add an element, after waiting for room."""
         nbytes = _nbytes(element)
         self._check_size(nbytes)
 
@@ -134,7 +134,7 @@ class StagingArea(_Area):
         self._monitor.when(put, cancellation)
 
     def get(self, cancellation: Cancellation) -> Element:
-        """Takes the first element, once there is one."""
+        """Remove and return the first element, after waiting for one."""
         found: list[Element] = []
 
         def get() -> bool:
@@ -148,7 +148,7 @@ class StagingArea(_Area):
         return found[0]
 
     def peek(self, index: int, cancellation: Cancellation) -> Element:
-        """The element of that number, once there is one."""
+        """Return the element at an index, after waiting for it."""
         found: list[Element] = []
 
         def peek() -> bool:
@@ -160,7 +160,7 @@ class StagingArea(_Area):
         return found[0]
 
     def clear(self) -> None:
-        """Drops all elements."""
+        """Remove all elements."""
         with self._monitor.lock:
             self._elements.clear()
             self._nbytes = 0
@@ -168,13 +168,13 @@ class StagingArea(_Area):
 
 
 class MapStagingArea(_Area):
-    """Elements by key; their components may come one by one.
+    """Elements by key; their components may arrive one by one.
 
     Args:
-        capacity: as of ``StagingArea``.
-        memory_limit: as of ``StagingArea``.
-        count: the number of components.
-        is_ordered: whether the element of the lowest key is taken where none is named.
+        capacity: see ``StagingArea``.
+        memory_limit: see ``StagingArea``.
+        count: number of components.
+        is_ordered: whether an operation without a key takes the element with the lowest key.
     """
 
     def __init__(self, capacity: int, memory_limit: int, count: int, is_ordered: bool) -> None:
@@ -192,17 +192,17 @@ class MapStagingArea(_Area):
 
     @property
     def incomplete_size(self) -> int:
-        """The number of the others."""
+        """The number of incomplete elements."""
         with self._monitor.lock:
             return len(self._incomplete)
 
     def put(
         self, key: int, indices: Sequence[int], values: Sequence[Any], cancellation: Cancellation
     ) -> None:
-        """Adds components of an element, once there is room.
+        """Add components of an element, after waiting for room.
 
         Raises:
-            InvalidArgumentError: a component is there already.
+            InvalidArgumentError: the element already has a component.
         """
         nbytes = _nbytes(values)
         self._check_size(nbytes)
@@ -229,7 +229,7 @@ class MapStagingArea(_Area):
         self._monitor.when(put, cancellation)
 
     def get(self, key: int | None, indices: Sequence[int], cancellation: Cancellation) -> tuple[int, Element]:
-        """Takes components of an element, once it is complete; of any where no key is given."""
+        """Remove and return components of a complete element; without a key, of any element."""
         found: list[tuple[int, Element]] = []
 
         def get() -> bool:
@@ -252,7 +252,7 @@ class MapStagingArea(_Area):
         return found[0]
 
     def peek(self, key: int, indices: Sequence[int], cancellation: Cancellation) -> Element:
-        """Components of an element, once it is complete."""
+        """Return components of an element, after waiting until it is complete."""
         found: list[Element] = []
 
         def peek() -> bool:
@@ -271,7 +271,7 @@ class MapStagingArea(_Area):
         return parts[index]
 
     def clear(self) -> None:
-        """Drops all elements."""
+        """Remove all elements."""
         with self._monitor.lock:
             self._complete.clear()
             self._incomplete.clear()

@@ -1,4 +1,4 @@
-"""Lookup tables: from keys to values, filled once or changed at will.
+"""Lookup tables from keys to values, filled once or mutable.
 
 Source: tensorflow/core/kernels/lookup_table_op.cc, lookup_util.cc and initializable_lookup_table.cc, release 1.15
 (rules and sentences).
@@ -20,17 +20,17 @@ from gpuplace.kernels.number_texts import number_of
 from gpuplace.shapes import TensorShape, brackets
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
-"""What stands for a column of a file."""
+"""Stand for a column of a file."""
 
 
 class Table:
-    """A table.
+    """A lookup table.
 
     Args:
-        key_dtype: the type of its keys.
-        value_dtype: the type of its values.
-        value_shape: the shape of a value.
-        is_mutable: whether it can be changed; else it is filled once.
+        key_dtype: type of the keys.
+        value_dtype: type of the values.
+        value_shape: shape of a value.
+        is_mutable: whether it can be changed; otherwise it is filled once.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Table:
             return len(self._values)
 
     def initialize(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
-        """Fills a table that is filled once; again, it changes nothing.
+        """Fill an immutable table; further calls have no effect.
 
         Raises:
             FailedPreconditionError: a key has two values.
@@ -69,10 +69,10 @@ class Table:
             self.is_initialized = True
 
     def find(self, keys: Any, default: Any) -> Any:
-        """The values of keys, an array of their shape; the default for those that are not there.
+        """Return the values of an array of keys, in its shape; missing keys have the default.
 
         Raises:
-            FailedPreconditionError: the table was not filled yet.
+            FailedPreconditionError: the table is not filled yet.
         """
         with self._lock:
             if not self.is_initialized:
@@ -92,10 +92,10 @@ class Table:
         return result
 
     def insert(self, keys: Any, values: Any) -> None:
-        """Adds keys, or gives them other values.
+        """Insert keys, or replace their values.
 
         Raises:
-            InvalidArgumentError: the values are not as many, or of another shape.
+            InvalidArgumentError: the number or shape of the values does not match.
         """
         wanted = (*keys.shape, *self.value_shape.known_sizes)
         if values.shape != wanted:
@@ -108,19 +108,19 @@ class Table:
             self._values.update(zip(keys.reshape(-1).tolist(), plain, strict=True))
 
     def replace(self, keys: Any, values: Any) -> None:
-        """Has these keys and no others from now on."""
+        """Replace all keys and values."""
         with self._lock:
             self._values = {}
             self.insert(keys, values)
 
     def remove(self, keys: Any) -> None:
-        """Drops keys; those that are not there are ignored."""
+        """Remove keys; missing keys are ignored."""
         with self._lock:
             for key in keys.reshape(-1).tolist():
                 self._values.pop(key, None)
 
     def export(self) -> tuple[Any, Any]:
-        """All keys and their values."""
+        """Return all keys and their values."""
         with self._lock:
             keys, values = list(self._values), list(self._values.values())
         found = np.empty(len(keys), object if self.key_dtype is string else self.key_dtype.as_numpy_dtype)
@@ -129,26 +129,26 @@ class Table:
 
 
 _MOST_FILLED = 0.8
-"""The part of the buckets of a dense table that may hold keys before there are twice as many buckets."""
+"""Load factor above which the number of buckets of a dense table doubles."""
 
 
 class DenseTable(Table):
-    """A table that can be changed, whose keys and values are given out by buckets, also those that are empty.
+    """A mutable table that returns its keys and values by bucket, including empty buckets.
 
-    Keys are numbers, texts or vectors. TensorFlow places keys in buckets by a hash of its own; here they come in the
-    order in which they were inserted, then the deleted ones, then the empty buckets.
+    Keys are numbers, strings or vectors. TensorFlow places keys in buckets by its own hash. Here they are in insertion
+    order, followed by deleted keys and empty buckets.
 
     Args:
-        key_dtype: the type of its keys.
-        value_dtype: the type of its values.
-        value_shape: the shape of a value.
-        empty_key: what an empty bucket has for a key, an array; no key may be equal to it.
-        deleted_key: what the bucket of a deleted key has, the same.
-        buckets: how many buckets there are at first, a power of two.
+        key_dtype: type of the keys.
+        value_dtype: type of the values.
+        value_shape: shape of a value.
+        empty_key: key of empty buckets, an array; not allowed as a key.
+        deleted_key: key of deleted buckets, an array; not allowed as a key.
+        buckets: initial number of buckets, a power of two.
 
     Raises:
-        InvalidArgumentError: ``empty_key`` and ``deleted_key`` are the same, or of different shapes, or ``buckets`` is
-            no power of two.
+        InvalidArgumentError: ``empty_key`` and ``deleted_key`` are equal or differ in shape, or ``buckets`` is not a
+            power of two.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class DenseTable(Table):
             )
         self._buckets = buckets
         self._left: list[Any] = []
-        """The values that deleted keys had, which are still in their buckets."""
+        """Values of deleted keys, which are still in their buckets."""
 
     def _keys(self, keys: Any) -> list[Any]:
         rows = keys.shape[0] if keys.ndim else 1
@@ -187,10 +187,10 @@ class DenseTable(Table):
         return found
 
     def find(self, keys: Any, default: Any) -> Any:
-        """The values of keys; the default for those that are not there.
+        """Return the values of keys; missing keys have the default.
 
         Raises:
-            InvalidArgumentError: a key is of another shape, or stands for buckets that are empty or deleted.
+            InvalidArgumentError: a key has another shape, or is the empty or deleted key.
         """
         with self._lock:
             wanted = self._keys(keys)
@@ -200,10 +200,10 @@ class DenseTable(Table):
         return self._array(found, default.shape).reshape((*first, *default.shape))
 
     def insert(self, keys: Any, values: Any) -> None:
-        """Adds keys, or gives them other values.
+        """Insert keys, or replace their values.
 
         Raises:
-            InvalidArgumentError: the values are not as many, or of another shape, or as `find`.
+            InvalidArgumentError: the number or shape of the values does not match, or a key is invalid as for `find`.
         """
         with self._lock:
             wanted = self._keys(keys)
@@ -222,14 +222,14 @@ class DenseTable(Table):
             del self._left[: max(len(self._values) + len(self._left) - self._buckets, 0)]
 
     def remove(self, keys: Any) -> None:
-        """Drops keys; those that are not there are ignored."""
+        """Remove keys; missing keys are ignored."""
         with self._lock:
             for key in self._keys(keys):
                 if key in self._values:
                     self._left.append(self._values.pop(key))
 
     def replace(self, keys: Any, values: Any) -> None:
-        """Has these buckets and no others from now on."""
+        """Replace all buckets."""
         with self._lock:
             sizes = self.value_shape.known_sizes
             rows = list(values.reshape(-1, *sizes)) if sizes else values.reshape(-1).tolist()
@@ -241,7 +241,7 @@ class DenseTable(Table):
             self._buckets = len(pairs)
 
     def export(self) -> tuple[Any, Any]:
-        """The keys and values of all buckets: two matrices with a row a bucket, also of scalars."""
+        """Return the keys and values of all buckets: two matrices with a row for each bucket, also for scalars."""
         with self._lock:
             keys = [*self._values, *[self._deleted] * len(self._left)]
             values = [*self._values.values(), *self._left]
@@ -260,7 +260,7 @@ class DenseTable(Table):
 
 
 def _key_of(key: Any) -> Any:
-    """An array as a key of a dict."""
+    """Return an array as a dictionary key."""
     return tuple(key.reshape(-1).tolist()) if key.ndim else key.item()
 
 
@@ -277,19 +277,19 @@ def read_columns(
     most: int,
     delimiter: bytes,
 ) -> tuple[list[Any], list[Any]]:
-    """Keys and values out of the lines of a file.
+    """Return keys and values from the lines of a file.
 
     Args:
-        path: of the file.
-        key_dtype: the type of keys.
-        key_index: their column, or ``WHOLE_LINE`` or ``LINE_NUMBER``.
-        value_dtype: the type of values.
-        value_index: their column.
-        most: how many lines there have to be, and are read; -1: any number.
-        delimiter: stands between columns.
+        path: path of the file.
+        key_dtype: type of the keys.
+        key_index: key column, or ``WHOLE_LINE`` or ``LINE_NUMBER``.
+        value_dtype: type of the values.
+        value_index: value column.
+        most: required number of lines; only these are read. -1: all lines.
+        delimiter: separator of columns.
 
     Raises:
-        InvalidArgumentError: there are fewer lines or columns, or something is not of its type.
+        InvalidArgumentError: lines or columns are missing, or a field has the wrong type.
         OpError: the file cannot be read.
     """
     lines = file_system.read_bytes(path).split(b"\n")

@@ -1,6 +1,6 @@
-"""What a ``variant`` that is a list of tensors holds.
+"""Tensor lists, the values of ``variant`` tensors.
 
-Lists never change: an op that writes gives out another list, and the elements that both have are the same arrays::
+A list never changes: an op that writes returns a new list, which shares the unchanged arrays::
 
     a = [x, y]      push(a, z) = [x, y, z]      a is still [x, y]
 
@@ -21,14 +21,14 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def merged(one: TensorShape, other: TensorShape) -> TensorShape:
-    """The shape that satisfies both.
+    """Return the shape that matches both.
 
     Args:
         one: a shape.
         other: another one.
 
     Raises:
-        InvalidArgumentError: there is none.
+        InvalidArgumentError: the shapes are incompatible.
     """
     if one.sizes is None or other.sizes is None or one.is_compatible_with(other):
         return one.merge_with(other)
@@ -42,10 +42,10 @@ def merged(one: TensorShape, other: TensorShape) -> TensorShape:
 
 
 def described(shape: TensorShape) -> str:
-    """A shape as C++ prints it where it may be unknown.
+    """Return a shape as C++ prints it, which may be partially unknown.
 
     Args:
-        shape: the shape.
+        shape: shape to print.
     """
     return brackets(shape, "<unknown>")
 
@@ -54,17 +54,17 @@ class TensorList:
     """A list of tensors of one type.
 
     Args:
-        elements: arrays; None for one that was not set.
-        dtype: their type.
-        element_shape: what is declared of their shape.
-        max_num_elements: the most elements; -1: any number.
+        elements: arrays; None for elements that are not set.
+        dtype: type of the elements.
+        element_shape: declared shape of the elements.
+        max_num_elements: maximum number of elements; -1: unlimited.
     """
 
     __slots__ = ("element_dtype", "element_shape", "elements", "max_num_elements")
     shape = ()
-    """That of the tensor that holds the list."""
+    """Shape of the tensor that contains the list."""
     dtype = np.dtype(object)
-    """NumPy's type of that tensor."""
+    """NumPy's dtype of that tensor."""
     size = 1
     ndim = 0
     nbytes = 8
@@ -78,7 +78,7 @@ class TensorList:
         self.max_num_elements = max_num_elements
 
     def with_elements(self, elements: Sequence[Any]) -> TensorList:
-        """A list like this one, of other elements.
+        """Return a list with the same declarations and other elements.
 
         Args:
             elements: arrays, or None.
@@ -86,19 +86,19 @@ class TensorList:
         return TensorList(elements, self.element_dtype, self.element_shape, self.max_num_elements)
 
     def copy(self) -> TensorList:
-        """Itself: it never changes."""
+        """Return itself: a list never changes."""
         return self
 
     def reshape(self, *sizes: Any) -> Any:
-        """An array of this list alone, in another shape.
+        """Return an array that contains only this list, in another shape.
 
         Args:
-            *sizes: as NumPy has them.
+            *sizes: shape of the array.
         """
         return _alone(self).reshape(*sizes)
 
     def zeros_like(self, xp: ArrayModule) -> TensorList:
-        """A list of as many zeros; what is not set is not set there either.
+        """Return a list of zeros of the same length; elements that are not set stay unset.
 
         Args:
             xp: numpy or cupy.
@@ -132,14 +132,14 @@ class TensorList:
         return TensorList(sums, self.element_dtype, self.element_shape.merge_with(other.element_shape))
 
     def known_shape(self, declared: TensorShape, elements: Sequence[Any]) -> TensorShape:
-        """What declarations and elements say of the shape of all elements.
+        """Return what is known about the shape of all elements, from declarations and elements.
 
         Args:
-            declared: what else is declared of it.
-            elements: those that count.
+            declared: another declared shape.
+            elements: elements to consider.
 
         Raises:
-            InvalidArgumentError: they do not fit.
+            InvalidArgumentError: the shapes are incompatible.
         """
         found = merged(declared, self.element_shape)
         if not self.element_shape.is_fully_defined():
@@ -161,11 +161,11 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def zeros_like(xp: ArrayModule, value: Array) -> Array:
-    """Zeros for a tensor, or for a ``variant``.
+    """Return zeros like a tensor or a ``variant``.
 
     Args:
         xp: numpy or cupy.
-        value: an array, also one of strings or lists, or a list.
+        value: an array, which may contain strings or lists, or a list.
     """
     if hasattr(value, "zeros_like"):
         return value.zeros_like(xp)
@@ -179,15 +179,15 @@ def zeros_like(xp: ArrayModule, value: Array) -> Array:
 
 
 def list_of(value: Any, dtype: DType | None = None, what: str = "op elements") -> TensorList:
-    """The list that a ``variant`` holds.
+    """Return the list in a ``variant``.
 
     Args:
-        value: the variant.
-        dtype: the type that its elements have to have; None: any.
-        what: who asks, for the error.
+        value: variant array.
+        dtype: required type of the elements; None: any.
+        what: name of the op for error messages.
 
     Raises:
-        InvalidArgumentError: it holds none, or one of another type.
+        InvalidArgumentError: the variant is not a list, or the elements have another type.
     """
     found = value[()] if isinstance(value, np.ndarray) and value.shape == () else value
     if not isinstance(found, TensorList):
@@ -207,10 +207,10 @@ def _no_list(found: Any) -> NoReturn:
 
 
 def shape_of_sizes(sizes: Any) -> TensorShape:
-    """The shape that a tensor of sizes says, -1 for an unknown one.
+    """Return the shape described by a tensor of sizes, with -1 for unknown sizes.
 
     Args:
-        sizes: a vector, or the scalar -1.
+        sizes: vector of sizes, or the scalar -1.
 
     Raises:
         InvalidArgumentError: it is neither.

@@ -1,1 +1,1 @@
-"""The step that a question is about, and the structure of its model: roles, layers, towers and series."""
+"""The subject of a request (a step), and the structure of its model: roles, layers, towers and series."""

@@ -1,10 +1,10 @@
-"""What kernels are given: axes, sizes and counts as tensors, and arrays that plain loops read.
+"""Read kernel arguments: axes, sizes and counts from tensors, and arrays for plain loops.
 
 >>> import numpy as np
 >>> int_of(np.int32(3), "k must be scalar, got shape"), list_of(np.array([1, 2]), "dims must be a vector, got shape")
 (3, [1, 2])
 
-Sentences: what TensorFlow 1.15.5 says where the rank is known only when an op runs.
+The error messages are those of TensorFlow 1.15.5 for ranks that are known only when an op runs.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from gpuplace.errors import InvalidArgumentError
 
 
 def on_host(array: Any) -> Any:
-    """An array in the memory of the host, where plain loops read it.
+    """Return an array in host memory, for plain loops.
 
     Args:
-        array: an array of NumPy, which is given back, or of CuPy, which is copied.
+        array: a NumPy array, which is returned unchanged, or a CuPy array, which is copied.
     """
     return array.get() if hasattr(array, "get") else array
 
 
 def int_of(value: Any, sentence: str) -> int:
-    """The number that a tensor without dimensions holds.
+    """Return the number in a scalar tensor.
 
     Args:
-        value: an array.
-        sentence: how the error begins for another; its shape follows.
+        value: array to read.
+        sentence: start of the error message; the shape follows.
 
     Raises:
-        InvalidArgumentError: it has dimensions.
+        InvalidArgumentError: the array is not a scalar.
     """
     _require_rank(value, 0, sentence)
     return int(value)
 
 
 def list_of(value: Any, sentence: str) -> list[Any]:
-    """The numbers that a tensor of one dimension holds.
+    """Return the numbers in a vector.
 
     Args:
-        value: an array.
-        sentence: how the error begins for another; its shape follows.
+        value: array to read.
+        sentence: start of the error message; the shape follows.
 
     Raises:
-        InvalidArgumentError: it has none, or more.
+        InvalidArgumentError: the array is not a vector.
     """
     _require_rank(value, 1, sentence)
     numbers: list[Any] = value.tolist()

@@ -1,12 +1,12 @@
-"""How many threads NumPy's linear algebra library may use for one matrix product.
+"""Limit the number of threads of NumPy's linear algebra library for a matrix product.
 
-As it comes it has as many as the machine has cores, and products of several devices take turns there. With
-``ConfigProto.intra_op_parallelism_threads`` it gets fewer, so that the devices share the cores. That is nothing to be
-changed in passing: with another number of threads a product's last bits differ. So the first session that asks decides.
+By default, the library uses a thread for each core, and products of several devices take turns. With
+``ConfigProto.intra_op_parallelism_threads``, it gets fewer threads, so that the devices share the cores. The last bits
+of a product depend on the number of threads, so the first session that sets the number decides for the process.
 
-While the threads of ``threads`` work on pieces of one kernel, every product stays on the thread that asks for it: the
-library serves one caller at a time with its own threads, which wait for each other by spinning, at a great cost where
-other programs want the cores too.
+While the threads of ``threads`` work on pieces of a kernel, each product stays on its calling thread. The library
+serves one caller at a time with its own threads. They wait for each other by spinning, which is costly if other
+programs need the cores too.
 
 >>> with ONE_THREAD:
 ...     counts()
@@ -26,7 +26,7 @@ from gpuplace.process import PROCESS
 
 
 def limit(threads: int) -> None:
-    """Limits the library, unless that was done before; 0 asks for nothing."""
+    """Limit the library's threads, unless that was done before; 0 sets no limit."""
     with ONE_THREAD.lock:
         if threads > 0 and PROCESS.blas_threads is None:
             PROCESS.blas_threads = before = ONE_THREAD.usual()
@@ -34,7 +34,7 @@ def limit(threads: int) -> None:
 
 
 def reset() -> None:
-    """Gives the library its own choice back."""
+    """Restore the library's default number of threads."""
     with ONE_THREAD.lock:
         before, PROCESS.blas_threads = PROCESS.blas_threads, None
         if before is not None:
@@ -42,12 +42,12 @@ def reset() -> None:
 
 
 def counts() -> list[int]:
-    """The number of threads of each library that NumPy has loaded; none for one that cannot be asked."""
+    """Return the number of threads of each loaded library; libraries that cannot be queried are left out."""
     return [library.get() for library in _found()]
 
 
 class _OneThread:
-    """A ``with`` block in which products stay on the calling thread; several threads may be in it at once."""
+    """A ``with`` block in which products stay on the calling thread; several threads can be in it at once."""
 
     __slots__ = ("borrowers", "lent_from", "lock")
 
@@ -116,8 +116,8 @@ def _found() -> list[_Library]:
 
 
 def _functions(library: Any) -> _Library:
-    """Those of OpenBLAS itself where it has one number for the process: to ask threadpoolctl takes longer than a small
-    product, and it lets only one thread decide.
+    """Return OpenBLAS's own functions if it has a process-wide number of threads; threadpoolctl is slower than a small
+    product, and lets only one thread decide.
     """
     if library.internal_api == "openblas" and getattr(library, "threading_layer", "") == "pthreads":
         for prefix, suffix in itertools.product(("", "scipy_"), ("", "64_", "_64")):

@@ -1,7 +1,7 @@
-"""Sums and factors per channel: arrays whose last axis is short, taken as longer lines.
+"""Sums and factors for each channel: arrays with a short last axis are processed as longer lines.
 
-NumPy's loops run along the last axis, and 32 channels make a short loop. Several pixels one after another are a
-line, and what belongs to a channel is repeated along it::
+NumPy's loops run along the last axis, and 32 channels are a short loop. Several successive pixels form a line, and the
+values of the channels are repeated along it::
 
     [batch, height, width, 32]  -->  [lines, 16384],    factors of 32 channels  -->  512 times over: 16384
 
@@ -22,30 +22,30 @@ from gpuplace.numerics.pieces import cuts
 from gpuplace.numerics.threads import share
 
 LINE = 16384
-"""A line has about so many elements."""
+"""Approximate number of elements of a line."""
 
 _SHORT_LINE = 1024
-"""The sums of a line are first added up to one of this length."""
+"""Length to which the sums of a line are reduced first."""
 
 _PASSES = 8
-"""Pieces are smaller here, as they are gone over several times."""
+"""Size of a piece; smaller than elsewhere, since each piece is read several times."""
 
 
 def as_lines(x: Any) -> tuple[Any, int]:
-    """A contiguous array as a matrix of lines, and how many pixels are in one."""
+    """Return a contiguous array as a matrix of lines, and the number of pixels in a line."""
     channels = x.shape[-1]
     repeat = math.gcd(x.size // max(1, channels), max(1, LINE // max(1, channels)))
     return x.reshape(x.size // max(1, repeat * channels), repeat * channels), repeat
 
 
 def write_lines(count: int, line_bytes: int, piece: Callable[[slice], Any]) -> None:
-    """Calls ``piece`` with slices of the lines, on several threads."""
+    """Call ``piece`` with slices of the lines, on several threads."""
     parts = cuts(count, line_bytes * _PASSES)
     share(lambda index: piece(parts[index]), len(parts))
 
 
 def sums_of(count: int, line_bytes: int, channels: int, piece: Callable[[slice], Any]) -> Any:
-    """Per channel, the sums of the lines that ``piece`` returns, in the order of the pieces."""
+    """Return the sums for each channel of the lines that ``piece`` returns, in the order of the pieces."""
     parts = cuts(count, line_bytes * _PASSES)
     found: list[Any] = [None] * len(parts)
 
@@ -61,12 +61,12 @@ def sums_of(count: int, line_bytes: int, channels: int, piece: Callable[[slice],
 
 
 def is_one_line(pixels: int | None, channels: int | None) -> bool:
-    """Whether ``as_lines`` makes a single line of an array of that size: its sums are then one reduction."""
+    """Return whether ``as_lines`` makes an array of that size a single line, whose sums are one reduction."""
     return bool(pixels and channels) and max(1, LINE // (channels or 1)) % (pixels or 1) == 0
 
 
 def channel_sums(xp: Any, x: Any) -> Any:
-    """The sum over all axes but the last one."""
+    """Return the sum over all axes except the last."""
     axes = tuple(range(x.ndim - 1))
     if xp is not np or not x.size or not x.flags.c_contiguous or x.dtype.itemsize == 2:
         return x.sum(axis=axes, dtype=x.dtype)

@@ -1,7 +1,7 @@
-"""TensorFlow's sentence for what NumPy says when a plan calls it bare.
+"""Translate NumPy's errors in a plan's direct calls into TensorFlow's messages.
 
-Functions of more than one NumPy call check their inputs and raise an ``OpError`` themselves; the hot loop also calls
-plain NumPy functions, whose complaint is put into TensorFlow's words here, after the fact.
+Functions with several NumPy calls check their inputs and raise an ``OpError`` themselves. A plan also calls plain NumPy
+functions, whose errors are translated here.
 
 >>> tensorflow_sentence(ValueError("operands could not be broadcast together"), [(2,), (3,)])
 'Incompatible shapes: [2] vs. [3]'
@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 
 def tensorflow_sentence(error: Exception, shapes: Sequence[Sequence[int]]) -> str | None:
-    """The sentence, or None if NumPy's own text has to do.
+    """Return TensorFlow's message, or None to keep NumPy's.
 
     Args:
-        error: what NumPy raised.
-        shapes: the shapes of the function's inputs.
+        error: NumPy's error.
+        shapes: input shapes of the function.
     """
     if isinstance(error, ValueError) and len(shapes) == 2 and not _do_broadcast(*shapes):
         one, other = ("[" + ",".join(map(str, sizes)) + "]" for sizes in shapes)

@@ -1,4 +1,4 @@
-"""Hashes of texts that are the same everywhere: FarmHash's Fingerprint64, TensorFlow's Hash64, and SipHash's kin.
+"""Platform-independent string hashes: FarmHash's Fingerprint64, TensorFlow's Hash64, and a variant of SipHash.
 
 >>> fingerprint64(b"hello world") % 1000, hash64(b"hello world") % 1000
 (11, 655)
@@ -46,7 +46,7 @@ def _weak(text: bytes, at: int, a: int, b: int) -> tuple[int, int]:
 
 
 def _short(text: bytes) -> int:
-    """Of at most 64 bytes."""
+    """Hash at most 64 bytes."""
     count = len(text)
     factor = _K2 + count * 2 & _M
     if count <= 16:
@@ -78,10 +78,10 @@ def _short(text: bytes) -> int:
 
 
 def fingerprint64(text: bytes) -> int:
-    """FarmHash's Fingerprint64.
+    """Return FarmHash's Fingerprint64.
 
     Args:
-        text: the bytes.
+        text: bytes to hash.
 
     Returns:
         64 bits.
@@ -129,10 +129,10 @@ _MURMUR = 0xC6A4A7935BD1E995
 
 
 def hash64(text: bytes, seed: int = 0xDECAFCAFFE) -> int:
-    """TensorFlow's own hash.
+    """Return TensorFlow's own hash.
 
     Args:
-        text: the bytes.
+        text: bytes to hash.
         seed: 64 bits.
 
     Returns:
@@ -167,12 +167,12 @@ def _round(v: list[int]) -> None:
 
 
 def sip_hash(text: bytes, key: int, other: int) -> int:
-    """SipHash with 2 and 4 rounds, the rest of the text laid out as HighwayHash does.
+    """Return SipHash with 2 and 4 rounds, with the last block laid out as in HighwayHash.
 
     Args:
-        text: the bytes.
-        key: 64 bits of the key.
-        other: the other 64 bits.
+        text: bytes to hash.
+        key: first 64 bits of the key.
+        other: last 64 bits of the key.
 
     Returns:
         64 bits.

@@ -1,14 +1,13 @@
-"""How kernels compute with floating point numbers: denormal ones are zeros, and errors are silent, as in TensorFlow.
+"""Floating-point state of kernels: denormal numbers are flushed to zero and errors are silent, as in TensorFlow.
 
-Overflow, division by zero and invalid operations say nothing while a step runs. Numbers nearer to zero than the
-smallest normal one (1.2e-38 of single precision) count as 0, in what is read and in what is written: a processor takes
-ten to a hundred times as long for them, and what trains on until its gradients vanish is full of them. What only hands
-numbers on keeps them.
+While a step runs, overflow, division by zero and invalid operations give no warnings. Inputs and results below the
+smallest normal number (1.2e-38 in single precision) count as 0. Denormal arithmetic is ten to a hundred times as slow,
+and a model that trains until its gradients vanish is full of such numbers. Ops that only copy numbers keep them.
 
-``numpy.errstate`` costs as much as a small product, most of it for reading its arguments, so the state is made once and
-only put in place; with a NumPy that keeps it elsewhere ``numpy.errstate`` does it. The processor's state is a thread's
-own: a step ends in that in which this module was imported, or in that in which it began where denormal numbers were
-zeros before. Where the C library offers no way to it, they stay.
+``numpy.errstate`` costs as much as a small product, mostly for parsing its arguments, so the state is created once and
+then only set. If a NumPy version stores the state elsewhere, ``numpy.errstate`` is used. The processor's state belongs
+to a thread: a step restores the state of the importing thread, or the state at its start if that thread flushed
+denormals before. If the C library has no function for this, denormals are not flushed.
 
 >>> tiny = np.float32(1e-38)
 >>> token = enter()
@@ -39,9 +38,9 @@ __all__ = ["as_kernels_do", "enter", "flushes_denormals", "leave"]
 _Pair = tuple[Callable[[], Any], Callable[[Any], None]]
 
 _WORDS = 16
-"""Of 32 bits; more than any environment has."""
+"""Size in bytes (words of 32 bits), more than any environment needs."""
 _FLUSHING = {"x86_64": (7, 0x8040), "aarch64": (0, 1 << 24)}
-"""Processor -> which word of its environment, and the bits of it, make denormal numbers zeros."""
+"""Processor -> the word of its environment, and the bits in it, that flush denormals."""
 
 
 def _errors_with_errstate() -> _Pair:
@@ -57,7 +56,7 @@ def _errors_with_errstate() -> _Pair:
 
 
 def _errors_with_prepared_state() -> _Pair:
-    """The two functions, made of NumPy's context variable; AttributeError if there is no such thing."""
+    """Return the two functions for NumPy's context variable; AttributeError if it does not exist."""
     umath = np._core.umath  # type: ignore[attr-defined]
     variable, quiet = umath._extobj_contextvar, umath._make_extobj(all="ignore")
     silence, restore = partial(variable.set, quiet), variable.reset
@@ -78,7 +77,7 @@ def _errors() -> _Pair:
 
 
 class _Denormals(NamedTuple):
-    """What makes denormal numbers zeros on the calling thread, and what leaves them as they are."""
+    """Return the functions that flush and keep denormals on the calling thread."""
 
     flush: Callable[[], Any]
     keep: Callable[[], Any]
@@ -88,17 +87,17 @@ _SMALLEST = np.full(64, np.finfo(np.float32).tiny)
 
 
 def _is_there(numbers: Any) -> bool:
-    """Whether a part of these is more than nothing."""
+    """Return whether a fraction of a denormal number is not zero."""
     return bool((numbers * np.float32(0.25)).any())
 
 
 def _denormals() -> _Denormals | None:
-    """The two calls; None where the C library has none, or they change nothing."""
+    """Return the two calls; None if the C library lacks them, or they have no effect."""
     where = _FLUSHING.get(platform.machine())
     if sys.platform != "linux" or where is None:
         return None
     try:
-        library = ctypes.PyDLL("libm.so.6")  # the calls take less than letting go of Python's lock
+        library = ctypes.PyDLL("libm.so.6")  # the calls are faster than releasing Python's lock
         get, put = library.fegetenv, library.fesetenv
     except (OSError, AttributeError):
         return None
@@ -141,7 +140,7 @@ def _chosen() -> _Pair:
 
 
 enter, leave = _chosen()
-"""Begin and end of the state, on one thread; what the one returns the other takes."""
+"""Enter and leave the state on one thread; the result of the first is the argument of the second."""
 
 
 def _before_and_after() -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[], Any]]:
@@ -155,10 +154,10 @@ def _before_and_after() -> tuple[Callable[[], Any], Callable[[Any], Any], Callab
 
 
 errors_now, put_errors, keep_denormals = _before_and_after()
-"""How errors are told on this thread, what puts that in place, and what ends that denormal numbers are zeros.
+"""Return the thread's error state, the function that sets it, and the one that stops flushing denormals.
 
-An exception of a signal handler can come at any instruction of a Python function, also in `enter` and `leave`, but not
-within a call of these. So who may be interrupted asks before, and puts in place at the end what there was::
+A signal handler's exception can come at any instruction of a Python function, also in `enter` and `leave`, but not
+within these calls. Code that may be interrupted therefore saves the state first and restores it at the end::
 
     errors, had_denormals = errors_now(), has_denormals()
     try:
@@ -174,7 +173,7 @@ within a call of these. So who may be interrupted asks before, and puts in place
 
 
 def has_denormals() -> bool:
-    """Whether this thread computes with denormal numbers."""
+    """Return whether this thread keeps denormal numbers."""
     return sys.float_info.min * _PART != 0.0
 
 
@@ -183,7 +182,7 @@ _PART = 0.25
 
 @contextlib.contextmanager
 def as_kernels_do() -> Iterator[None]:
-    """A ``with`` block that computes as kernels do; calls of the functions are quicker."""
+    """A ``with`` block that computes as kernels do; calling the functions is faster."""
     errors, had_denormals = errors_now(), has_denormals()
     try:
         enter()
@@ -197,5 +196,5 @@ def as_kernels_do() -> Iterator[None]:
 
 
 def flushes_denormals() -> bool:
-    """Whether denormal numbers count as zeros on the calling thread, now."""
+    """Return whether the calling thread flushes denormal numbers now."""
     return not _is_there(_SMALLEST)

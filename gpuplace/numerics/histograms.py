@@ -1,11 +1,11 @@
-"""The histogram of a summary: buckets that widen by a tenth each, on both sides of zero.
+"""Histogram of a summary: the bucket widths grow by 10 %, on both sides of zero.
 
 ::
 
     ... -1.1e-12  -1e-12   0   1e-12  1.1e-12  1.21e-12 ... 9.9e19   1.8e308
     counts of values below each limit, and at least as large as the one before
 
-Empty buckets in a row are one.
+Successive empty buckets are merged.
 
 >>> import numpy as np
 >>> found = Histogram.of(np.float64([1, 1, 0]))
@@ -29,29 +29,29 @@ _LARGEST = sys.float_info.max
 
 @dataclass(frozen=True)
 class Histogram:
-    """How values are distributed."""
+    """Distribution of values."""
 
     smallest: float
-    """Of the values; the largest float where there are none."""
+    """Smallest value; the largest float without values."""
     largest: float
-    """Of the values; the negative largest float where there are none."""
+    """Largest value; the lowest float without values."""
     count: float
     """Number of values."""
     total: float
-    """Their sum, added up one after the other."""
+    """Sum of the values, added one after the other."""
     total_of_squares: float
-    """The sum of their squares."""
+    """Sum of the squares."""
     limits: list[float]
-    """Upper ends of the buckets."""
+    """Upper bounds of the buckets."""
     counts: list[float]
-    """Values in each bucket."""
+    """Number of values in each bucket."""
 
     @staticmethod
     def of(values: np.ndarray[Any, Any]) -> Histogram:
-        """The histogram of finite float64 values.
+        """Return the histogram of finite float64 values.
 
         Args:
-            values: a vector.
+            values: vector of values.
         """
         if not values.size:
             return Histogram(_LARGEST, -_LARGEST, 0.0, 0.0, 0.0, [_LARGEST], [0.0])
@@ -60,7 +60,7 @@ class Histogram:
         counts = np.bincount(places, minlength=limits.size)
         filled = counts > 0
         kept = filled.copy()
-        kept[:-1] |= filled[1:]  # of the empty buckets in a row the last one
+        kept[:-1] |= filled[1:]  # the last of successive empty buckets
         kept[-1] = True
         with np.errstate(over="ignore", invalid="ignore"):
             total, squares = (float(np.add.accumulate(added)[-1]) for added in (values, values * values))

@@ -1,8 +1,8 @@
-"""Choosing elements by a mask without branches.
+"""Select elements by a mask without branches.
 
-NumPy's ``where``, ``copyto`` and ``putmask`` decide element by element, and a processor guesses a random mask wrong
-every other time. The bits of a number taken times 0 or 1 as an integer are the number or zero, whatever the number
-is, and ten times as fast.
+NumPy's ``where``, ``copyto`` and ``putmask`` branch for each element, and a processor mispredicts every other element
+of a random mask. Multiplying a number's bits, as an integer, by 0 or 1 gives zero or the number, whatever its value,
+ten times as fast.
 
 >>> import numpy as np
 >>> kept(np, np.array([1.5, np.nan, -np.inf], "float32"), np.array([True, False, False])).tolist()
@@ -21,19 +21,19 @@ from gpuplace.numerics.pieces import by_pieces
 from gpuplace.typing import Array, ArrayModule
 
 FEW = 4096
-"""So few elements NumPy's ``where`` takes sooner."""
+"""Number of elements up to which NumPy's ``where`` is faster."""
 
 _INTEGERS = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
 def kept(xp: ArrayModule, values: Array, mask: Array, out: Array | None = None) -> Array:
-    """``values`` where ``mask`` holds, else zero.
+    """Return ``values`` where ``mask`` is true, otherwise zero.
 
     Args:
         xp: numpy or cupy.
         values: numbers.
-        mask: booleans; its shape broadcasts against that of ``values``.
-        out: what to write to, where it is given.
+        mask: booleans, broadcast to the shape of ``values``.
+        out: array for the result, if passed.
     """
     bits = _bits(xp, values, mask)
     if bits is None:
@@ -49,7 +49,7 @@ def kept(xp: ArrayModule, values: Array, mask: Array, out: Array | None = None) 
 
 
 def chosen(xp: ArrayModule, mask: Array, x: Array, y: Array) -> Array:
-    """``x`` where ``mask`` holds, else ``y``, which is of the same type; the shapes broadcast."""
+    """Return ``x`` where ``mask`` is true, otherwise ``y``, which has the same type; shapes are broadcast."""
     ours, theirs = _bits(xp, x, mask), _bits(xp, y, mask)
     if ours is None or theirs is None:
         return xp.where(mask, x, y)
@@ -65,7 +65,7 @@ def chosen(xp: ArrayModule, mask: Array, x: Array, y: Array) -> Array:
 
 
 def _bits(xp: ArrayModule, values: Any, mask: Array) -> Any:
-    """Numbers as integers of their size; None on a GPU, where there is no such integer, or where they are few."""
+    """Return numbers as integers of the same size; None on a GPU, without such an integer type, or for few numbers."""
     if xp is not np or mask.size <= FEW:
         return None
     integer = _INTEGERS.get(values.dtype.itemsize)

@@ -1,7 +1,7 @@
-"""Sorting numbers together with their positions, by integers that a processor sorts many at a time.
+"""Sort numbers with their positions, as integers that a processor can sort with vector instructions.
 
-A number and its position become one integer of 64 bits that is ordered like the pair: the number's bits first, turned
-so that they compare like the number, then the position. Equal numbers are in the order of their positions then.
+A number and its position become a 64-bit integer with the same order as the pair: first the bits of the number,
+transformed to compare like the number, then the position. Equal numbers are therefore ordered by position.
 
 >>> import numpy as np
 >>> keys = ordered_keys(np.array([[3.0, -0.0, 0.0, 3.0]], "float32"), descending=True)
@@ -21,18 +21,18 @@ _POSITION_BITS = np.uint64(32)
 
 
 def ordered_keys(x: Any, descending: bool = False) -> Any:
-    """Keys that sort the last axis of ``x``, those of equal elements by position; None if there are none.
+    """Return keys that sort the last axis of ``x``, with equal elements by position; None if there are none.
 
     Args:
-        x: an array of NumPy; float32 without NaN, int32 or uint32 have keys.
-        descending: the largest elements first.
+        x: NumPy array; float32 without NaN, int32 and uint32 have keys.
+        descending: sort the largest elements first.
     """
     if not isinstance(x, np.ndarray) or x.dtype not in _TYPES or x.shape[-1] >= 1 << 31:
         return None
     if x.dtype == np.float32:
         if np.isnan(np.min(x, initial=np.float32(0))):
             return None
-        bits = (x + np.float32(0)).view(np.int32)  # there is one zero now
+        bits = (x + np.float32(0)).view(np.int32)  # now there is only one zero
         ordered = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
     else:
         ordered = x.view(np.int32)
@@ -47,5 +47,5 @@ def ordered_keys(x: Any, descending: bool = False) -> Any:
 
 
 def positions(keys: Any) -> Any:
-    """The positions in keys, as int32."""
+    """Return the positions encoded in keys, as int32."""
     return keys.astype(np.uint32).view(np.int32)

@@ -1,7 +1,8 @@
-"""Large arrays in pieces: what of a kernel the cache holds at once, and products that one thread computes alone.
+"""Large arrays in pieces that fit in the cache, and matrix products on a single thread.
 
-A kernel of several passes over an array is faster where each pass finds the last one's results in the cache, so it
-goes over the array piece by piece; on the CPU the pieces run on the threads of ``threads``, on a GPU there is one.
+A kernel with several passes over an array is faster if each pass finds the results of the previous one in the cache, so
+it processes the array in pieces. On the CPU, the pieces run on the threads of ``threads``; on a GPU, there is a single
+piece.
 
 >>> import numpy as np
 >>> out = np.empty(3, "float32")
@@ -28,59 +29,59 @@ from gpuplace.numerics.threads import share
 from gpuplace.typing import Array, ArrayModule
 
 PIECE_BYTES = 4 << 20
-"""What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
+"""Approximate maximum memory of a piece, in bytes: the threads share the last-level cache."""
 
 WHOLE_BYTES = 1 << 18
-"""Work on less memory is not cut: to wake a thread takes as long."""
+"""Bytes below which work is not divided: waking a thread would take as long."""
 
 _ALIKE = 2
-"""Pieces come in multiples of this, so that few threads get the same number of them."""
+"""The number of pieces is a multiple of this, so that a few threads get equal shares."""
 
 _TEMPORARIES = 8
-"""As many arrays an elementwise function goes over, about, its own among them."""
+"""Approximate number of arrays that an elementwise function reads and writes."""
 
 _LEAST_LINE = 1024
-"""Shorter lines are not worth it."""
+"""Length below which repeating lines does not pay off."""
 
 _LINE = 16384
-"""Vectors along the last axis are repeated up to this length: NumPy's loops run along the last axis."""
+"""Length to which vectors along the last axis are repeated: NumPy's loops run along the last axis."""
 
 _PRODUCT_TERMS = 1_000_000
-"""Products of up to this many terms OpenBLAS computes on the calling thread, without copying the factors first, on
-processors with AVX-512.
+"""Number of terms up to which OpenBLAS, on processors with AVX-512, computes a product on the calling thread without
+copying the factors.
 
 Source: OpenBLAS 0.3.31, kernel/x86_64/sgemm_small_kernel_permit_skylakex.c and dgemm_small_kernel_permit_skylakex.c.
 """
 
 _LEAST_ROWS = 8
-"""A product is not taken apart into blocks of fewer rows."""
+"""Minimum number of rows in a block of a product."""
 
 _THREADED_TERMS = 1 << 18
-"""Products of more terms OpenBLAS computes on threads of its own, which go on spinning for a while after it.
+"""Number of terms above which OpenBLAS uses its own threads, which keep spinning for a while afterwards.
 
 Source: OpenBLAS 0.3.31, interface/gemm.c (SMP_THRESHOLD_MIN, GEMM_MULTITHREAD_THRESHOLD) and
 driver/others/blas_server.c (THREAD_TIMEOUT).
 """
 
 _SHARED_TERMS = 1 << 22
-"""Products of fewer terms are not worth a second thread."""
+"""Number of terms below which a second thread does not pay off."""
 
 _PIECE_TERMS = 1 << 24
-"""A piece of a product has so many terms at most, about: its factors are rearranged once for each."""
+"""Approximate maximum number of terms in a piece of a product: each piece rearranges its factors once."""
 
 _EDGE = 64
-"""Pieces of a product begin at multiples of so many rows or columns."""
+"""Pieces of a product start at multiples of this number of rows or columns."""
 
 
 _local = threading.local()
 
 
 def cuts(count: int, nbytes: int) -> list[slice]:
-    """Cuts ``range(count)`` into pieces of about one size; depends on nothing but the arguments.
+    """Divide ``range(count)`` into pieces of similar size, depending only on the arguments.
 
     Args:
         count: number of items, such as images.
-        nbytes: of memory that the work on one item goes over.
+        nbytes: bytes of memory for the work on one item.
     """
     total = count * nbytes
     number = 1 if total <= WHOLE_BYTES else -(-total // (PIECE_BYTES * _ALIKE)) * _ALIKE
@@ -89,7 +90,7 @@ def cuts(count: int, nbytes: int) -> list[slice]:
 
 
 def over(xp: ArrayModule, count: int, nbytes: int, piece: Callable[[slice], Any]) -> None:
-    """Calls ``piece`` with the slices of ``cuts``, on several threads; on a GPU with all items at once."""
+    """Call ``piece`` with the slices of ``cuts``, on several threads; on a GPU with all items at once."""
     parts = cuts(count, nbytes) if xp is np else [slice(0, count)]
     if len(parts) == 1:
         piece(parts[0])
@@ -98,7 +99,7 @@ def over(xp: ArrayModule, count: int, nbytes: int, piece: Callable[[slice], Any]
 
 
 def is_whole(tensor: Any) -> bool:
-    """Whether a tensor of the graph is known to be so small that nothing of its size is cut."""
+    """Return whether a tensor of the graph is known to be too small to be divided."""
     elements = tensor.shape.num_elements()
     return elements is not None and elements * tensor.dtype.size <= WHOLE_BYTES
 
@@ -106,7 +107,7 @@ def is_whole(tensor: Any) -> bool:
 def by_element(
     xp: ArrayModule, function: Callable[..., Any], x: Array, other: Array, out: Array | None = None
 ) -> Array:
-    """``function(x, other, out=out)`` of an array and a number, or a vector along its last axis, in pieces if large."""
+    """Call ``function(x, other, out=out)`` for an array and a number or last-axis vector; large arrays in pieces."""
     if xp is not np or x.nbytes <= WHOLE_BYTES or not x.flags.c_contiguous:
         return function(x, other, out=out)
     out = xp.empty_like(x) if out is None else out
@@ -120,7 +121,7 @@ def by_element(
     elif (repeat := math.gcd(x.size, _LINE)) >= _LEAST_LINE:
         other = np.full(
             repeat, other
-        )  # NumPy takes the larger of two arrays faster than that of one and a number
+        )  # NumPy's maximum is faster for two arrays than for an array and a number
         width = repeat
     lines, results = (array.reshape(-1, width) if width > 1 else array.reshape(-1) for array in (x, out))
 
@@ -132,9 +133,9 @@ def by_element(
 
 
 def by_pieces(function: Callable[..., Any], *arrays: Any) -> None:
-    """Calls ``function(*arrays)``, which writes to the last one element by element, in pieces if they are large.
+    """Call ``function(*arrays)``, which writes to the last array element by element; large arrays in pieces.
 
-    Pieces are taken where all arrays are of one shape and contiguous; ``function`` gets flat ones.
+    Arrays are divided if all have the same shape and are contiguous; ``function`` gets flat pieces.
     """
     shape, size = arrays[-1].shape, arrays[-1].size
     if size * sum(array.itemsize for array in arrays) <= WHOLE_BYTES or not all(
@@ -151,14 +152,14 @@ def by_pieces(function: Callable[..., Any], *arrays: Any) -> None:
 
 
 def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """``function(x, *others)``, whose result is like ``x`` and computed element by element, in pieces if it is large.
+    """Call the elementwise function ``function(x, *others)``, whose result is like ``x``; large arrays in pieces.
 
-    What ``function`` makes on its way stays in the cache, and the pieces run on several threads.
+    Intermediate results of ``function`` stay in the cache, and the pieces run on several threads.
 
     Args:
-        function: of arrays, or of flat pieces of them.
-        x: an array of NumPy or CuPy.
-        others: arrays; where they are not shaped like ``x`` nothing is cut.
+        function: function of arrays, or of flat pieces of them.
+        x: NumPy or CuPy array.
+        others: arrays; if a shape differs from ``x``, nothing is divided.
     """
     arrays = (x, *others)
     if not isinstance(x, np.ndarray) or x.nbytes <= WHOLE_BYTES:
@@ -176,7 +177,7 @@ def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
 
 
 def in_turn(xp: ArrayModule, piece: Callable[[int], Any], count: int) -> None:
-    """Calls ``piece(0)`` to ``piece(count - 1)``, on several threads; on a GPU one after the other."""
+    """Call ``piece(0)`` to ``piece(count - 1)``, on several threads; on a GPU one after the other."""
     if xp is np:
         share(piece, count)
     else:
@@ -185,10 +186,10 @@ def in_turn(xp: ArrayModule, piece: Callable[[int], Any], count: int) -> None:
 
 
 def scratch(xp: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
-    """An array for use within one piece, holding anything.
+    """Return an uninitialised array for use within one piece.
 
-    The next one of that name on the same thread lies in the same memory: fresh memory costs more than what is done
-    with it, as the system clears it first.
+    The next array with that name on the same thread reuses the memory: new memory costs more than the work, since the
+    system clears it first.
     """
     nbytes = math.prod(shape) * dtype.itemsize
     if xp is not np or not nbytes or nbytes > 2 * PIECE_BYTES:
@@ -200,12 +201,12 @@ def scratch(xp: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def is_small_product(xp: ArrayModule, depth: int, columns: int, rows: int = _LEAST_ROWS) -> bool:
-    """Whether BLAS computes a product with a matrix of that shape, of so many rows, on the calling thread."""
+    """Return whether BLAS multiplies this number of rows by a matrix of that shape on the calling thread."""
     return xp is np and _PRODUCT_TERMS >= rows * depth * columns and _has_small_products()
 
 
 def product(xp: Any, a: Any, b: Any, out: Any) -> None:
-    """``out[...] = a @ b`` for matrices, in blocks of rows where ``is_small_product``."""
+    """Compute ``out[...] = a @ b`` for matrices, in blocks of rows for which ``is_small_product`` is true."""
     rows, depth = a.shape
     columns = b.shape[1]
     if not depth * columns * rows or not is_small_product(xp, depth, columns):
@@ -221,15 +222,15 @@ def product(xp: Any, a: Any, b: Any, out: Any) -> None:
 
 
 def is_large_product(rows: int, depth: int, columns: int) -> bool:
-    """Whether BLAS might use threads of its own for such a product, and ``multiply`` has to see to it."""
+    """Return whether BLAS might use its own threads for such a product, so that ``multiply`` must divide it."""
     return rows * depth * columns > _THREADED_TERMS
 
 
 def multiply(a: Any, b: Any) -> Any:
-    """``a @ b`` for two matrices, or batches of them; large matrices in pieces on several threads.
+    """Return ``a @ b`` for matrices or batches of them; large matrices in pieces on several threads.
 
     Args:
-        a: ``[..., rows, depth]``, an array of NumPy.
+        a: ``[..., rows, depth]``, NumPy array.
         b: ``[..., depth, columns]``, of the same type.
     """
     rows, depth = a.shape[-2:]
@@ -258,7 +259,7 @@ def multiply(a: Any, b: Any) -> Any:
 
 @functools.cache
 def _has_small_products() -> bool:
-    """Whether NumPy multiplies with OpenBLAS on a processor with AVX-512."""
+    """Return whether NumPy multiplies with OpenBLAS on a processor with AVX-512."""
     config: Any = np.show_config(mode="dicts")
     library = config.get("Build Dependencies", {}).get("blas", {}).get("name", "")
     features = config.get("SIMD Extensions", {}).get("found", ())

@@ -1,7 +1,7 @@
-"""Reductions over axes whose layout gives NumPy short loops.
+"""Reductions over axes for which NumPy's loops would be short.
 
-NumPy's loops run along the last axis. Where that is kept and short, several of its pixels are reduced as one line
-first, and where it is reduced and short, its columns are taken one after the other::
+NumPy's loops run along the last axis. If that axis is kept and short, several pixels are first reduced as one line. If
+it is reduced and short, its columns are processed one after the other::
 
     [16, 16384, 4] over axis 1   -->  [16, 64, 1024] over axis 1  -->  [16, 256, 4] over axis 1
     [131072, 8]    over axis 1   -->  column 0 + column 1 + ... + column 7
@@ -22,23 +22,23 @@ import numpy as np
 from gpuplace.typing import Array, ArrayModule
 
 LARGE = 1 << 14
-"""With fewer elements NumPy's own way takes no longer."""
+"""Number of elements below which plain NumPy is as fast."""
 
 _SHORT = 32
-"""A loop over fewer elements is short."""
+"""Length below which a loop is short."""
 
 _LINE = 1024
-"""A line has about so many elements."""
+"""Approximate number of elements of a line."""
 
 
 def reduced(xp: ArrayModule, how: str, x: Array, axes: tuple[int, ...]) -> Array:
-    """The sum or the product over these axes, in the type of ``x``.
+    """Return the sum or product over axes, in the type of ``x``.
 
     Args:
         xp: numpy or cupy.
-        how: ``sum`` or ``prod``.
+        how: ``"sum"`` or ``"prod"``.
         x: numbers.
-        axes: which axes, counted from the front.
+        axes: axes to reduce, not negative.
     """
     if xp is not np:
         return getattr(xp, how)(x, axis=axes, dtype=x.dtype)
@@ -50,7 +50,7 @@ def reduced(xp: ArrayModule, how: str, x: Array, axes: tuple[int, ...]) -> Array
 
 
 def _as_three(x: Any, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """Sizes before, of and after the axes; None if they are not side by side, or loops are long anyway."""
+    """Return the sizes before, of and after the axes; None if they are not adjacent, or loops are long anyway."""
     first, last = min(axes), max(axes)
     if last - first + 1 != len(axes):
         return None
@@ -59,7 +59,7 @@ def _as_three(x: Any, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
 
 
 def _middle(function: Any, x: Any) -> Any:
-    """The middle one of three axes reduced."""
+    """Reduce the middle one of three axes."""
     before, count, behind = x.shape
     if behind == 1 and 0 < count < _SHORT:
         result = x[:, 0].copy()

@@ -1,4 +1,4 @@
-"""Arrays as PNG and WAV files.
+"""Encode arrays as PNG and WAV files.
 
 >>> import numpy as np
 >>> shades(np.float32([[[0.0], [0.5], [2.0]]]), np.uint8([255]))[0, :, 0].tolist()
@@ -20,24 +20,25 @@ from typing import Any
 import numpy as np
 
 IMAGE_CHANNELS = (1, 3, 4)
-"""Numbers of channels that an image of a summary may have."""
+"""Valid numbers of channels of a summary image."""
 _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
-"""Number of channels to PNG's number of what they are: grey, grey and alpha, colour, colour and alpha."""
+"""Number of channels -> PNG colour type: grey, grey and alpha, colour, colour and alpha."""
 _UP = 2
-"""PNG's number of the filter by which a row is stored as what it differs from the row above it."""
+"""PNG filter type that stores a row as the difference to the row above."""
 
 _NOT_ZERO = 1e-6
 """Images whose values are all smaller are black."""
 
 
 def shades(image: np.ndarray[Any, Any], bad_colour: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An image of floats as uint8: 0 is black where nothing is negative, else grey, and the largest value is full.
+    """Return a float image as uint8, scaled so that the largest magnitude is full intensity.
 
-    As in TensorFlow everything is computed in the image's own type.
+    Black is 0 if no value is negative; otherwise 0 is grey. As in TensorFlow, all arithmetic is done in the image's
+    type.
 
     Args:
         image: ``[height, width, channels]``.
-        bad_colour: ``[channels]``, what pixels with values that are not finite get.
+        bad_colour: ``[channels]``, colour of pixels with values that are not finite.
     """
     good = np.isfinite(image).all(axis=-1, keepdims=True)
     finite = image[good[..., 0]].astype(np.float32)
@@ -54,11 +55,11 @@ def shades(image: np.ndarray[Any, Any], bad_colour: np.ndarray[Any, Any]) -> np.
 
 
 def png_file(pixels: np.ndarray[Any, Any], compression: int = -1) -> bytes:
-    """An image as a PNG file: rows in one compressed part.
+    """Encode an image as PNG with a single compressed chunk.
 
     Args:
         pixels: uint8 or uint16, ``[height, width, channels]``, with 1 to 4 channels.
-        compression: zlib's level, 0 to 9; -1: as zlib finds right.
+        compression: zlib level, 0 to 9; -1: zlib's default.
     """
     height, width, channels = pixels.shape
     header = struct.pack(
@@ -77,16 +78,16 @@ def png_file(pixels: np.ndarray[Any, Any], compression: int = -1) -> bytes:
 
 
 def wav_file(frames: np.ndarray[Any, Any], sample_rate: float) -> bytes:
-    """A sound as a WAV file of 16 bits.
+    """Encode a sound as a WAV file with 16 bits per sample.
 
     Args:
-        frames: float32, ``[frames, channels]``, from -1 to 1; what is beyond is cut off.
-        sample_rate: frames a second, in Hz.
+        frames: float32, ``[frames, channels]``, clipped to -1 to 1.
+        sample_rate: frames per second, in Hz.
     """
     scaled = frames * np.float32(32768)
     rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
     written = io.BytesIO()
-    import wave  # loaded when it is first needed
+    import wave  # imported on first use
 
     with wave.Wave_write(written) as file:
         file.setnchannels(frames.shape[1])

@@ -1,8 +1,8 @@
-"""The threads that share large kernels, one pool per process.
+"""The threads that share large kernels, one pool for the process.
 
-NumPy gives up Python's lock while it copies, adds and multiplies, so pieces of one kernel run side by side. A kernel
-cuts its work into pieces by the sizes of its arrays alone, never by the number of threads, and a piece writes to its
-own part of the result: what comes out is the same, bit by bit, however many threads there are and whichever is first.
+NumPy releases Python's lock while it copies, adds and multiplies, so pieces of a kernel run in parallel. A kernel
+divides its work by the sizes of its arrays alone, not by the number of threads, and each piece writes to its own part
+of the result. Therefore the result is identical, bit by bit, for any number of threads and any order.
 
 >>> squares = [0] * 4
 >>> def piece(index: int) -> None:
@@ -12,9 +12,9 @@ own part of the result: what comes out is the same, bit by bit, however many thr
 [0, 1, 4, 9]
 
 The number of threads is that of TensorFlow's intra-op pool, decided by the first session: its
-``ConfigProto.intra_op_parallelism_threads``, else the environment variable ``TF_NUM_INTRAOP_THREADS``, else the cores
-that the process may use. Matrix products within a piece stay on its thread (see ``blas_threads``); those of other
-kernels are left to BLAS and its own threads.
+``ConfigProto.intra_op_parallelism_threads``, otherwise the environment variable ``TF_NUM_INTRAOP_THREADS``, otherwise
+the cores that the process may use. Matrix products within a piece stay on its thread (see ``blas_threads``); those of
+other kernels use BLAS's own threads.
 
 Source: tensorflow/core/common_runtime/local_device.cc and process_util.cc, release 1.15 (the number of threads).
 """
@@ -53,15 +53,15 @@ _pool = _Pool()
 
 
 def size() -> int:
-    """How many threads work on one kernel, the calling one among them."""
+    """Number of threads that work on a kernel, including the calling thread."""
     return PROCESS.intra_op_threads or configure(0)
 
 
 def configure(intra_op_parallelism_threads: int) -> int:
-    """Decides the number of threads, unless that is done already, and returns it.
+    """Set the number of threads, unless it is set already, and return it.
 
     Args:
-        intra_op_parallelism_threads: the wanted number; 0 leaves it to the environment and the machine.
+        intra_op_parallelism_threads: requested number; 0: decided by the environment and the machine.
     """
     with _pool.lock:
         if not PROCESS.intra_op_threads:
@@ -71,18 +71,18 @@ def configure(intra_op_parallelism_threads: int) -> int:
 
 
 def reset() -> None:
-    """Lets the next session decide again. Threads that have been started stay, idle."""
+    """Let the next session decide again. Threads that were started stay idle."""
     with _pool.lock:
         PROCESS.intra_op_threads = 0
 
 
 def share(piece: Callable[[int], Any], count: int) -> None:
-    """Calls ``piece(0)`` to ``piece(count - 1)``, in any order, on this thread and idle ones, and waits for all.
+    """Call ``piece(0)`` to ``piece(count - 1)``, in any order, on this thread and idle ones, and wait for all.
 
-    Inside a piece everything runs on the piece's own thread.
+    Everything within a piece runs on the piece's thread.
 
     Raises:
-        Exception: what the first of the failing pieces raised, first by number.
+        Exception: the error of the failing piece with the lowest number.
     """
     if getattr(_pool.local, "inside", False):
         for index in range(count):
@@ -113,11 +113,11 @@ def _share(piece: Callable[[int], Any], count: int) -> None:
 
 
 def _nothing(index: int) -> None:
-    """What is left of a job that is done."""
+    """Replaces a finished job."""
 
 
 class _Job:
-    """Pieces that several threads take from."""
+    """Pieces that several threads work on."""
 
     __slots__ = ("_claims", "_count", "_errors", "_finished", "_left", "_lock", "_piece")
 
@@ -131,7 +131,7 @@ class _Job:
         self._finished.acquire()
 
     def work(self) -> None:
-        """Takes pieces until none is left."""
+        """Run pieces until none is left."""
         while True:
             with self._lock:
                 index = next(self._claims)
@@ -139,7 +139,7 @@ class _Job:
                 return
             try:
                 self._piece(index)
-            except BaseException as error:  # raised again by the thread that waits
+            except BaseException as error:  # the waiting thread raises it again
                 self._errors[index] = error
             with self._lock:
                 self._left -= 1
@@ -147,9 +147,9 @@ class _Job:
                     self._finished.release()
 
     def wait(self) -> None:
-        """Returns when every piece is done; raises what the first failing one raised.
+        """Return when all pieces are done; raise the first failing one's error.
 
-        A thread that has not come to the job yet finds nothing left to do, and nothing that keeps arrays alive.
+        A thread that comes later finds nothing to do, and nothing that keeps arrays alive.
         """
         self._finished.acquire()
         self._piece = _nothing
@@ -163,7 +163,7 @@ def _from_environment() -> int:
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -179,11 +179,11 @@ def _start(count: int) -> None:
 
 def _serve(jobs: SimpleQueue[_Job]) -> None:
     _pool.local.inside = True
-    enter()  # as plans do on the thread that runs them
+    enter()  # like plans on their threads
     while True:
         job = jobs.get()
         job.work()
-        del job  # nor its arrays, while waiting for the next one
+        del job  # nor its arrays, while waiting for the next job
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,6 +1,6 @@
 """The op library: one block per op, listed by hand; importing this package registers all of them.
 
-Those named at the end are imported by who uses their names, or when an op is asked for that is in none of the others.
+Modules listed at the end are imported when their names are used or when a graph needs an op that no other module has.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Values that consist of several tensors: sparse tensors, slices of a tensor, and those of a program's own.
+"""Values that consist of several tensors: sparse tensors, indexed slices and user-defined classes.
 
 Source: tensorflow/python/framework/composite_tensor.py, release 1.15.
 """
@@ -14,33 +14,33 @@ __all__ = ["CompositeTensor", "is_composite", "is_spec"]
 
 
 class CompositeTensor:
-    """A value that consists of tensors, as its ``TypeSpec`` says, which a subclass gives in ``_type_spec``."""
+    """A value that consists of tensors. Subclasses describe themselves with a ``TypeSpec`` in ``_type_spec``."""
 
     @property
     def _type_spec(self) -> Any:
-        """What is known of the value, a ``TypeSpec``."""
+        """The value's ``TypeSpec``."""
         raise NotImplementedError(f"{type(self).__name__}._type_spec()")
 
     def _shape_invariant_to_type_spec(self, shape: ShapeLike) -> Any:
-        """The spec of a value of a loop whose shape is given."""
+        """Return the spec of a loop variable with the given shape invariant."""
         raise NotImplementedError(f"{type(self).__name__}._shape_invariant_to_type_spec")
 
     def _to_components(self) -> Any:
-        """The tensors that it consists of, in some structure."""
+        """Return the value's tensors, in some structure."""
         return self._type_spec._to_components(self)
 
     def consumers(self) -> list[Any]:
-        """The operations that take one of its tensors."""
+        """Return the operations that consume one of its tensors."""
         tensors = above("gpuplace.ops.nest", "flatten")(self._to_components(), opens_slices=True)
         return list(dict.fromkeys(op for tensor in tensors for op in tensor.consumers()))
 
     def _with_components(self, components: Any) -> Any:
-        """A value of the same kind of other tensors."""
+        """Return a value of the same class with other tensors."""
         return self._type_spec._from_components(components)
 
 
 def is_composite(value: Any) -> bool:
-    """Whether a value consists of several tensors.
+    """Return whether a value consists of several tensors.
 
     Args:
         value: anything.
@@ -49,7 +49,7 @@ def is_composite(value: Any) -> bool:
 
 
 def is_spec(value: Any) -> bool:
-    """Whether a value is a ``TypeSpec`` of values that consist of several tensors.
+    """Return whether a value is a ``TypeSpec`` of values that consist of several tensors.
 
     Args:
         value: anything.

@@ -1,4 +1,4 @@
-"""Arguments that have a newer name beside the one that they had."""
+"""Arguments that have both a new and a deprecated name."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ __all__ = ["deprecated_argument_lookup"]
 
 
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """The value of an argument that has a new name.
+    """Return the value of an argument that has a new and a deprecated name.
 
     >>> deprecated_argument_lookup("axis", None, "dim", 1), deprecated_argument_lookup("axis", 0, "dim", None)
     (1, 0)
 
     Args:
-        new_name: its name.
-        new_value: what was given under it; None: nothing.
-        old_name: the name that will go.
-        old_value: what was given under that.
+        new_name: the new name.
+        new_value: the value passed under the new name, or None.
+        old_name: the deprecated name.
+        old_value: the value passed under the deprecated name, or None.
 
     Raises:
-        ValueError: both were given.
+        ValueError: both values are given.
     """
     if old_value is None:
         return new_value

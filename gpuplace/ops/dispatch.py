@@ -1,7 +1,7 @@
-"""Functions of tensors that other objects can be given too, as ``tf.matmul`` a linear operator.
+"""Functions of tensors that also accept other objects, as ``tf.matmul`` accepts a linear operator.
 
-A function marked by `dispatched` is called as it is. Only where it refuses its arguments are the functions looked for
-that `dispatch_for_types` registered for it, by the types of what it was given.
+A function marked by `dispatched` runs normally. If it rejects its arguments, the functions that `dispatch_for_types`
+registered for their types are tried.
 
 Source: tensorflow/python/util/dispatch.py, release 1.15.
 """
@@ -16,17 +16,17 @@ from typing import Any, TypeVar
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _ATTRIBUTE = "_tf_dispatchers"
-"""Where a function has what is registered for it: pairs of types and a function."""
+"""Attribute of a function that holds its dispatch list: pairs of types and a function."""
 
 
 def dispatched(target: _Function) -> _Function:
-    """Marks a function that may be given other objects than tensors.
+    """Mark a function that other functions can extend to objects that are not tensors.
 
     Args:
         target: the function.
 
     Raises:
-        AssertionError: it is marked already.
+        AssertionError: the function is already marked.
     """
     if hasattr(target, _ATTRIBUTE):
         raise AssertionError(f"{target} already has a dispatch list")
@@ -36,9 +36,9 @@ def dispatched(target: _Function) -> _Function:
         try:
             return target(*args, **kwargs)
         except (TypeError, ValueError):
-            for types, other in getattr(call, _ATTRIBUTE):
-                if any(isinstance(one, types) for one in _flat((*args, *kwargs.values()))):
-                    return other(*args, **kwargs)
+            for types, second in getattr(call, _ATTRIBUTE):
+                if any(isinstance(first, types) for first in _flat((*args, *kwargs.values()))):
+                    return second(*args, **kwargs)
             raise
 
     setattr(call, _ATTRIBUTE, [])
@@ -46,27 +46,27 @@ def dispatched(target: _Function) -> _Function:
 
 
 def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
-    for one in arguments:
-        if isinstance(one, (list, tuple)):
-            yield from one
+    for item in arguments:
+        if isinstance(item, (list, tuple)):
+            yield from item
         else:
-            yield one
+            yield item
 
 
 def _arguments(function: Callable[..., Any]) -> Any:
-    """The names and defaults of what a function takes."""
-    return [(one.name, one.kind, one.default) for one in inspect.signature(function).parameters.values()]
+    """Return the names and defaults of a function's parameters."""
+    return [(item.name, item.kind, item.default) for item in inspect.signature(function).parameters.values()]
 
 
 def dispatch_for_types(op: Callable[..., Any], *types: type) -> Callable[[_Function], _Function]:
-    """A decorator of what a function does when it is given objects of other types.
+    """Return a decorator that registers a function for arguments of other types.
 
     Args:
-        op: one that is marked by `dispatched`.
+        op: a function marked by `dispatched`.
         *types: the types.
 
     Raises:
-        AssertionError: ``op`` is not marked, or the decorated function takes other arguments.
+        AssertionError: ``op`` is not marked, or the decorated function has another signature.
     """
 
     def register(other: _Function) -> _Function:

@@ -1,4 +1,4 @@
-"""``tf.losses``: losses weighted and reduced to one number, and collected.
+"""``tf.losses``: weighted losses, reduced to one number and collected.
 
     values --> * weights --> Sum --> / num_present  (the number of elements whose weight is not zero)
 
@@ -64,7 +64,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """The ways."""
+        """Return the reduction names."""
         return (
             cls.NONE,
             cls.SUM,
@@ -76,13 +76,13 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Checks the name of a way.
+        """Check a reduction name.
 
         Args:
             key: the name.
 
         Raises:
-            ValueError: it is none of the ways.
+            ValueError: the name is unknown.
         """
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}.")
@@ -98,21 +98,20 @@ def compute_weighted_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Weights ``losses``, reduces them and collects the result.
+    """Weight ``losses``, reduce them and collect the result.
 
     Args:
         losses: numbers of any shape; computed in float32.
-        weights: a number, or a tensor of the rank of ``losses`` whose sizes are 1 or those of ``losses``.
+        weights: a number, or a tensor of the rank of ``losses`` with sizes of 1 or those of ``losses``.
         scope: name scope; None: ``weighted_loss``.
-        loss_collection: name of the collection that gets the result, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the result to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A scalar of the dtype of ``losses``; for ``Reduction.NONE`` a tensor of their shape.
 
     Raises:
-        ValueError: ``weights`` does not broadcast, or there is no such reduction.
+        ValueError: ``weights`` does not broadcast, or the reduction is unknown.
     """
     Reduction.validate(reduction)
     get_default_graph().attached[LOSS_REDUCTION] = reduction
@@ -130,15 +129,15 @@ def compute_weighted_loss(
             return loss
 
 
-def _reduced(weighted: Tensor, losses: Tensor, weights: Tensor, how: str) -> Tensor:
-    if how == Reduction.NONE:
+def _reduced(weighted: Tensor, losses: Tensor, weights: Tensor, method: str) -> Tensor:
+    if method == Reduction.NONE:
         return weighted
     loss = reduction.reduce_sum(weighted)
-    if how == Reduction.MEAN:
+    if method == Reduction.MEAN:
         return _mean(loss, reduction.reduce_sum(constant.ones_like(losses) * weights))
-    if how == Reduction.SUM_BY_NONZERO_WEIGHTS:
+    if method == Reduction.SUM_BY_NONZERO_WEIGHTS:
         return _mean(loss, _num_present(losses, weights))
-    if how == Reduction.SUM_OVER_BATCH_SIZE:
+    if method == Reduction.SUM_OVER_BATCH_SIZE:
         with name_scope(None, "num_elements") as scope:
             count = cast.cast(reshaping.size(losses, name=scope), "float32")
         return _mean(loss, count)
@@ -150,7 +149,7 @@ def _mean(loss: Tensor, count: Tensor) -> Tensor:
 
 
 def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
-    """How many losses have a weight that is not zero; or how many of each row."""
+    """Return the number of losses with a non-zero weight, in total or per row."""
     with name_scope(None, "num_present", [losses, weights]) as scope:
         present = new(
             "Select",
@@ -165,16 +164,16 @@ def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Te
 
 
 def _all_but_first(values: Tensor) -> Tensor:
-    """The axes of values but the first, an integer vector."""
+    """Return the axes of ``values`` except the first, as an integer vector."""
     return constant.range(1, reshaping.rank(values))
 
 
 def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
-    """Weights of the shape of ``values``, which they have to fit.
+    """Broadcast weights to the shape of ``values``.
 
     Args:
         weights: numbers.
-        values: what they are for.
+        values: the tensor to weight.
     """
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
@@ -187,7 +186,7 @@ def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Operation:
-    """An operation after which ``weights`` is known to broadcast to ``values``; ValueError if it does not."""
+    """Return an operation that asserts that ``weights`` broadcasts to ``values``; raise ValueError if it cannot."""
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         with name_scope(None, "weights", [weights]) as weights_scope:
             weights = convert_to_tensor(weights, name=weights_scope)
@@ -197,18 +196,18 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
             values = convert_to_tensor(values, name=values_scope)
             values_shape = reshaping.shape(values, name="shape")
             values_rank = reshaping.rank(values, name="rank")
-        mine, theirs = weights.shape.sizes, values.shape.sizes
+        weight_sizes, value_sizes = weights.shape.sizes, values.shape.sizes
         prefix = "weights can not be broadcast to values."
-        if mine is not None and theirs is not None:
-            if not mine:
+        if weight_sizes is not None and value_sizes is not None:
+            if not weight_sizes:
                 return control.no_op(name="static_scalar_check_success")
-            if len(mine) != len(theirs):
+            if len(weight_sizes) != len(value_sizes):
                 raise ValueError(
-                    f"{prefix} values.rank={len(theirs)}. weights.rank={len(mine)}. values.shape={values.shape}. "
-                    f"weights.shape={weights.shape}."
+                    f"{prefix} values.rank={len(value_sizes)}. weights.rank={len(weight_sizes)}. "
+                    f"values.shape={values.shape}. weights.shape={weights.shape}."
                 )
-            if None not in mine + theirs:
-                _check_sizes(mine, theirs, prefix)
+            if None not in weight_sizes + value_sizes:
+                _check_sizes(weight_sizes, value_sizes, prefix)
                 return control.no_op(name="static_dims_check_success")
         is_scalar = comparison.equal(0, weights_rank, name="is_scalar")
         is_valid = cond(
@@ -225,7 +224,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
 
 def _has_valid_shape(weights_rank: Any, weights_shape: Any, values_rank: Any, values_shape: Any) -> Tensor:
-    """Whether the ranks are the same, and every size of the weights is 1 or that of the values."""
+    """Return whether the ranks are equal and each size of the weights is 1 or the values' size."""
     inputs = [weights_rank, weights_shape, values_rank, values_shape]
     with name_scope(None, "has_valid_nonscalar_shape", inputs) as scope:
         is_same_rank = comparison.equal(values_rank, weights_rank, name="is_same_rank")
@@ -246,10 +245,10 @@ def _has_valid_sizes(weights_shape: Any, values_shape: Any) -> Tensor:
 
 
 def _check_sizes(weights: Any, values: Any, prefix: str) -> None:
-    """ValueError where weights of known sizes do not broadcast."""
-    for axis, (mine, theirs) in enumerate(zip(weights, values, strict=True)):
-        if mine not in (1, theirs):
-            shapes = (f"[{' '.join(map(str, sizes))}]" for sizes in (values, weights))  # as NumPy prints them
+    """Raise ValueError if static sizes of the weights do not broadcast."""
+    for axis, (weight_size, value_size) in enumerate(zip(weights, values, strict=True)):
+        if weight_size not in (1, value_size):
+            shapes = (f"[{' '.join(map(str, sizes))}]" for sizes in (values, weights))  # NumPy's format
             raise ValueError(
                 f"{prefix} Mismatch at dim {axis}. values.shape={next(shapes)} weights.shape={next(shapes)}."
             )
@@ -259,21 +258,21 @@ def _check_sizes(weights: Any, values: Any, prefix: str) -> None:
 
 
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Collects a loss.
+    """Add a loss to a collection.
 
     Args:
         loss: the loss, a scalar.
-        loss_collection: name of the collection; None: nothing is done.
+        loss_collection: name of the collection; None: do nothing.
     """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
-    """The losses collected.
+    """Return the collected losses.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the losses' names; None: all.
         loss_collection: name of the collection.
 
     Returns:
@@ -283,10 +282,10 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
-    """The losses that regularizers made.
+    """Return the regularization losses.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the losses' names; None: all.
 
     Returns:
         A list of tensors.
@@ -295,14 +294,14 @@ def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """The sum of the losses that regularizers made.
+    """Return the sum of the regularization losses.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
-        name: name of the operation that adds up.
+        scope: a regular expression that matches the start of the losses' names; None: all.
+        name: name of the operation that sums the losses.
 
     Returns:
-        A scalar; a float32 zero without such losses.
+        A scalar; a float32 zero if there are no regularization losses.
 
     Raises:
         TypeError: the losses differ in dtype.
@@ -315,12 +314,12 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses collected.
+    """Return the sum of all collected losses.
 
     Args:
-        add_regularization_losses: whether those of regularizers count.
-        name: name of the operation that adds up.
-        scope: a regular expression that the beginning of their names matches; None: all.
+        add_regularization_losses: whether to include regularization losses.
+        name: name of the operation that sums the losses.
+        scope: a regular expression that matches the start of the losses' names; None: all.
 
     Returns:
         A scalar.
@@ -339,7 +338,7 @@ def get_total_loss(
 
 
 def _compatible(predictions: TensorLike, labels: TensorLike) -> tuple[Tensor, Tensor]:
-    """Both as float32; ValueError if their shapes differ."""
+    """Return both tensors as float32; raise ValueError if their shapes differ."""
     predictions, labels = cast.cast(predictions, "float32"), cast.cast(labels, "float32")
     predictions.shape.assert_is_compatible_with(labels.shape)
     return predictions, labels
@@ -352,10 +351,10 @@ def _require(**values: Any) -> None:
 
 
 def _without_last_axis(weights: Tensor, labels: Tensor) -> Tensor:
-    """``weights``, without the last axis, of size 1, where they have an axis more than ``labels``."""
-    rank, wanted = weights.shape.ndims, labels.shape.ndims
-    if rank is not None and wanted is not None:
-        return reshaping.squeeze(weights, [-1]) if rank - wanted == 1 else weights
+    """Drop the last axis of ``weights``, of size 1, if ``weights`` has one axis more than ``labels``."""
+    rank, label_rank = weights.shape.ndims, labels.shape.ndims
+    if rank is not None and label_rank is not None:
+        return reshaping.squeeze(weights, [-1]) if rank - label_rank == 1 else weights
     more = reshaping.rank(weights) - reshaping.rank(labels)
     if rank == 0 or rank is not None and not weights.shape[-1].is_compatible_with(1):
         return weights
@@ -370,23 +369,22 @@ def absolute_difference(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``abs(predictions - labels)``.
+    """Return the mean of ``abs(predictions - labels)``.
 
     Args:
         labels: numbers of any shape, cast to float32.
         predictions: numbers of the same shape, cast to float32.
-        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        weights: a number, or a tensor of the rank of ``labels`` with sizes of 1 or those of ``labels``.
         scope: name scope; None: ``absolute_difference``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
 
     Raises:
-        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
-            there is no such reduction.
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not match, ``weights`` does not broadcast, or
+            the reduction is unknown.
     """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as name:
@@ -403,7 +401,7 @@ def mean_squared_error(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``(predictions - labels) ** 2``.
+    """Return the mean of ``(predictions - labels) ** 2``.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0])))
@@ -412,18 +410,17 @@ def mean_squared_error(
     Args:
         labels: numbers of any shape, cast to float32.
         predictions: numbers of the same shape, cast to float32.
-        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        weights: a number, or a tensor of the rank of ``labels`` with sizes of 1 or those of ``labels``.
         scope: name scope; None: ``mean_squared_error``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
 
     Raises:
-        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
-            there is no such reduction.
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not match, ``weights`` does not broadcast, or
+            the reduction is unknown.
     """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as name:
@@ -441,24 +438,23 @@ def log_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of the negative log likelihood of ``labels`` between 0 and 1.
+    """Return the mean negative log likelihood of ``labels`` between 0 and 1.
 
     Args:
         labels: probabilities of any shape, cast to float32.
         predictions: probabilities of the same shape, cast to float32.
-        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
-        epsilon: added to a probability before its logarithm is taken, a number.
+        weights: a number, or a tensor of the rank of ``labels`` with sizes of 1 or those of ``labels``.
+        epsilon: a number added to each probability before its logarithm.
         scope: name scope; None: ``log_loss``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
 
     Raises:
-        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
-            there is no such reduction.
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not match, ``weights`` does not broadcast, or
+            the reduction is unknown.
     """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as name:
@@ -477,23 +473,22 @@ def hinge_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``max(0, 1 - sign * logits)``, the sign being 1 for a label of 1 and -1 for one of 0.
+    """Return the mean of ``max(0, 1 - sign * logits)``, where the sign is 1 for label 1 and -1 for label 0.
 
     Args:
         labels: zeros and ones of any shape, cast to float32.
         logits: numbers of the same shape, cast to float32.
-        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        weights: a number, or a tensor of the rank of ``labels`` with sizes of 1 or those of ``labels``.
         scope: name scope; None: ``hinge_loss``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
 
     Raises:
-        ValueError: ``labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast, or there is
-            no such reduction.
+        ValueError: ``labels`` or ``logits`` is None, the shapes do not match, ``weights`` does not broadcast, or the
+            reduction is unknown.
     """
     _require(labels=labels, logits=logits)
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as name:
@@ -513,24 +508,23 @@ def huber_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of half the squared errors up to ``delta``, growing in proportion above it.
+    """Return the mean Huber loss: half the squared error up to ``delta``, linear above.
 
     Args:
         labels: numbers of any shape, cast to float32.
         predictions: numbers of the same shape, cast to float32.
-        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
-        delta: the error from which the loss is linear, a Python float.
+        weights: a number, or a tensor of the rank of ``labels`` with sizes of 1 or those of ``labels``.
+        delta: the error above which the loss is linear, a Python float.
         scope: name scope; None: ``huber_loss``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
 
     Raises:
-        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
-            there is no such reduction.
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not match, ``weights`` does not broadcast, or
+            the reduction is unknown.
     """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as name:
@@ -555,25 +549,24 @@ def sigmoid_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``tf.nn.sigmoid_cross_entropy_with_logits``.
+    """Return the mean of ``tf.nn.sigmoid_cross_entropy_with_logits``.
 
     Args:
         multi_class_labels: probabilities from 0 to 1, of the shape of ``logits``; cast to its dtype.
         logits: float16, bfloat16, float32 or float64, of any shape.
-        weights: a number, or a tensor of the rank of ``logits`` whose sizes are 1 or those of ``logits``.
-        label_smoothing: how far labels are moved towards 1/2, from 0 to 1.
+        weights: a number, or a tensor of the rank of ``logits`` with sizes of 1 or those of ``logits``.
+        label_smoothing: how far to move labels towards 1/2, from 0 to 1.
         scope: name scope; None: ``sigmoid_cross_entropy_loss``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A scalar of the dtype of ``logits``; for ``Reduction.NONE`` a tensor of the shape of ``logits``.
 
     Raises:
-        TypeError: ``logits`` are not of a floating type.
-        ValueError: ``multi_class_labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast,
-            or there is no such reduction.
+        TypeError: ``logits`` does not have a floating-point type.
+        ValueError: ``multi_class_labels`` or ``logits`` is None, the shapes do not match, ``weights`` does not
+            broadcast, or the reduction is unknown.
     """
     _require(multi_class_labels=multi_class_labels, logits=logits)
     with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as name:
@@ -595,26 +588,25 @@ def softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``tf.nn.softmax_cross_entropy_with_logits_v2``, without a gradient for the labels.
+    """Return the mean of ``tf.nn.softmax_cross_entropy_with_logits_v2``, without a gradient for the labels.
 
     Args:
-        onehot_labels: probabilities that add up to one along the last axis, ``[batch, classes]``; cast to the dtype of
+        onehot_labels: probabilities that sum to 1 along the last axis, ``[batch, classes]``; cast to the dtype of
             ``logits``.
         logits: float16, bfloat16, float32 or float64, ``[batch, classes]``.
-        weights: a number, or a tensor of the rank of the losses whose sizes are 1 or theirs.
-        label_smoothing: how far labels are moved towards an even distribution, from 0 to 1.
+        weights: a number, or a tensor of the rank of the losses with sizes of 1 or those of the losses.
+        label_smoothing: how far to move labels towards a uniform distribution, from 0 to 1.
         scope: name scope; None: ``softmax_cross_entropy_loss``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A scalar of the dtype of ``logits``; for ``Reduction.NONE`` a tensor of the shape of the losses, ``[batch]``.
 
     Raises:
-        TypeError: ``logits`` are not of a floating type.
-        ValueError: ``onehot_labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast, or
-            there is no such reduction.
+        TypeError: ``logits`` does not have a floating-point type.
+        ValueError: ``onehot_labels`` or ``logits`` is None, the shapes do not match, ``weights`` does not broadcast,
+            or the reduction is unknown.
     """
     _require(onehot_labels=onehot_labels, logits=logits)
     with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as name:
@@ -638,27 +630,25 @@ def sparse_softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
+    """Return the mean of ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
 
     Args:
-        labels: the numbers of classes, int32 or int64, ``[batch, ...]``; there may be a last axis of size 1, which is
-            dropped.
+        labels: class indices, int32 or int64, ``[batch, ...]``; a last axis of size 1 is dropped.
         logits: float16, bfloat16, float32 or float64, ``[batch, ..., classes]``.
-        weights: a number, or a tensor of the rank of the losses whose sizes are 1 or theirs.
+        weights: a number, or a tensor of the rank of the losses with sizes of 1 or those of the losses.
         scope: name scope; None: ``sparse_softmax_cross_entropy_loss``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
 
     Returns:
         A scalar of the dtype of ``logits``; for ``Reduction.NONE`` a tensor of the shape of the losses, ``[batch,
         ...]``.
 
     Raises:
-        TypeError: ``labels`` are not int32 or int64, or ``logits`` not of a floating type.
-        ValueError: ``labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast, or there is
-            no such reduction.
-        InvalidArgumentError: at run time, there is no class of that number.
+        TypeError: ``labels`` is not int32 or int64, or ``logits`` does not have a floating-point type.
+        ValueError: ``labels`` or ``logits`` is None, the shapes do not match, ``weights`` does not broadcast, or the
+            reduction is unknown.
+        InvalidArgumentError: at run time, a class index is out of range.
     """
     _require(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as name:
@@ -678,25 +668,25 @@ def cosine_distance(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     dim: int | None = None,
 ) -> Tensor:
-    """The mean of one minus the cosine between vectors of length 1.
+    """Return the mean of one minus the cosine similarity of unit vectors.
 
     Args:
-        labels: vectors along one axis, cast to float32.
-        predictions: of the same shape, cast to float32.
-        axis: that axis.
-        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or theirs, 1 along the axis.
+        labels: unit vectors along ``axis``, cast to float32.
+        predictions: unit vectors of the same shape, cast to float32.
+        axis: the axis of the vectors.
+        weights: a number, or a tensor of the rank of ``labels`` with sizes of 1 or those of ``labels``, and of 1
+            along ``axis``.
         scope: name scope; None: ``cosine_distance_loss``.
-        loss_collection: name of the collection that gets the loss, or None.
-        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
-            zero.
-        dim: the old name of ``axis``.
+        loss_collection: name of the collection to add the loss to, or None.
+        reduction: one of ``Reduction``. The default divides the sum by the number of non-zero weights.
+        dim: deprecated name of ``axis``.
 
     Returns:
         A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``, of size 1 along the axis.
 
     Raises:
-        ValueError: ``axis``, ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not
-            broadcast, or there is no such reduction.
+        ValueError: ``axis``, ``labels`` or ``predictions`` is None, the shapes do not match, ``weights`` does not
+            broadcast, or the reduction is unknown.
     """
     if axis is not None and dim is not None:
         raise ValueError("Cannot specify both 'dim' and 'axis'")
@@ -719,20 +709,20 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
-    """The sum over rows of the mean square of the differences between the errors of two elements of a row.
+    """Return the sum over rows of the mean squared difference between the errors of any two elements of a row.
 
     Args:
         labels: numbers, ``[batch, ...]``, cast to float32.
         predictions: numbers of the same shape, cast to float32.
-        weights: a number, or a tensor that broadcasts to a number for each row.
+        weights: a number, or a tensor that broadcasts to one number per row.
         scope: name scope; None: ``mean_pairwise_squared_error``.
-        loss_collection: name of the collection that gets the loss, or None.
+        loss_collection: name of the collection to add the loss to, or None.
 
     Returns:
         A float32 scalar.
 
     Raises:
-        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, or ``weights`` does not broadcast.
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not match, or ``weights`` does not broadcast.
     """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):

@@ -1,4 +1,4 @@
-"""Structures of values: lists, tuples, named tuples and dicts, in any depth, and what has a value at each leaf.
+"""Nested structures: lists, tuples, named tuples and dicts at any depth, with a value at each leaf.
 
 >>> flatten({"b": [2, 3], "a": 1})
 [1, 2, 3]
@@ -25,16 +25,16 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensorValue
 
 
 def is_attrs(value: Any) -> bool:
-    """Whether a value is of a class made by ``attrs``."""
+    """Return whether a value's class was made by ``attrs``."""
     return hasattr(type(value), "__attrs_attrs__")
 
 
 def is_nested(value: Any, opens_lists: bool = True) -> bool:
-    """Whether a value has parts: a sequence other than a text, a mapping, a view of one, or a class of ``attrs``.
+    """Return whether a value has parts: a non-string sequence, a mapping, a dict view or an ``attrs`` object.
 
     Args:
         value: the value.
-        opens_lists: whether lists, values of sparse tensors and sequences other than tuples have.
+        opens_lists: whether lists, sparse tensor values and sequences other than tuples have parts.
     """
     if not opens_lists:
         is_leaf = isinstance(value, SparseTensorValue)
@@ -49,16 +49,16 @@ def is_nested(value: Any, opens_lists: bool = True) -> bool:
 def items(
     value: Any, opens_slices: bool = False, opens_lists: bool = True
 ) -> list[tuple[Hashable, Any]] | None:
-    """The parts of a value in their order, each with its key: a key of a dict, the name of a field, or a number.
+    """Return the parts of a value in order, each with its key: a dict key, a field name or an index.
 
     Args:
         value: the value.
-        opens_slices: whether ``IndexedSlices``, sparse tensors and others that consist of tensors are opened too, and
-            their specs: they have one part, which has the tensors.
-        opens_lists: whether lists are; else they are leaves, as ``is_nested`` says.
+        opens_slices: whether to open ``IndexedSlices``, sparse tensors, other composite values and their specs as
+            well. Each has one part, which holds its tensors.
+        opens_lists: whether to open lists; otherwise they are leaves, as in ``is_nested``.
 
     Returns:
-        The parts, None of a leaf.
+        The parts; None for a leaf.
     """
     if opens_slices and isinstance(value, CompositeTensor):
         return [(type(value).__name__, value._to_components())]
@@ -78,25 +78,25 @@ def items(
 
 
 def _parts(value: Any, opens_slices: bool, opens_lists: bool) -> list[Any] | None:
-    found = items(value, opens_slices, opens_lists)
-    return None if found is None else [part for _, part in found]
+    pairs = items(value, opens_slices, opens_lists)
+    return None if pairs is None else [part for _, part in pairs]
 
 
 def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True) -> list[Any]:
-    """The leaves of a structure; a leaf alone gives a list of one.
+    """Return the leaves of a structure; a single leaf gives a list of one.
 
     Args:
         structure: the structure.
-        opens_slices: whether ``IndexedSlices`` and sparse tensors are opened too.
-        opens_lists: whether lists are; else they are leaves.
+        opens_slices: whether to open ``IndexedSlices`` and sparse tensors as well.
+        opens_lists: whether to open lists; otherwise they are leaves.
 
     Raises:
-        ValueError: it is nested too deep, or holds itself.
+        ValueError: the structure is nested too deeply, or contains itself.
     """
     try:
         return _flatten(structure, opens_slices, opens_lists)
     except RecursionError:
-        raise ValueError("The structure is nested too deep: does a list or dict hold itself?") from None
+        raise ValueError("The structure is nested too deeply: does a list or dict contain itself?") from None
 
 
 def _flatten(structure: Any, opens_slices: bool, opens_lists: bool) -> list[Any]:
@@ -109,10 +109,10 @@ def _flatten(structure: Any, opens_slices: bool, opens_lists: bool) -> list[Any]
 def pack_sequence_as(
     structure: Any, flat: Sequence[Any], opens_slices: bool = False, opens_lists: bool = True
 ) -> Any:
-    """A structure of the same form with other leaves.
+    """Return a structure of the same form with other leaves.
 
     Raises:
-        ValueError: there are more or fewer leaves.
+        ValueError: the number of leaves differs.
     """
     count = len(flatten(structure, opens_slices, opens_lists))
     if count != len(flat):
@@ -127,12 +127,12 @@ def _packed(structure: Any, leaves: Iterator[Any], opens_slices: bool, opens_lis
     parts = _parts(structure, opens_slices, opens_lists)
     if parts is None:
         return next(leaves)
-    made = [_packed(part, leaves, opens_slices, opens_lists) for part in parts]
-    return like(structure, made)
+    packed = [_packed(part, leaves, opens_slices, opens_lists) for part in parts]
+    return like(structure, packed)
 
 
 def like(structure: Any, parts: list[Any]) -> Any:
-    """A value of the kind of ``structure`` with these parts; of views of dicts and of ranges a list."""
+    """Return a value of the class of ``structure`` with these parts; a list for dict views and ranges."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), parts, strict=True))
         pairs = [(key, by_key[key]) for key in structure]
@@ -151,7 +151,7 @@ def like(structure: Any, parts: list[Any]) -> Any:
 
 
 def is_same_type(first: Any, second: Any) -> bool:
-    """Whether two structures count as being of one type: two mappings do, two lists, and named tuples that are alike.
+    """Return whether two structures have the same type. Equal named tuples, lists, and mappings match.
 
     >>> from collections import namedtuple
     >>> is_same_type(namedtuple("Point", "x y")(1, 2), namedtuple("Point", "x y")(3, 4))
@@ -176,23 +176,24 @@ def assert_same_structure(
     opens_slices: bool = False,
     opens_lists: bool = True,
 ) -> None:
-    """Checks that two structures have the same form.
+    """Check that two structures have the same form.
 
     Args:
-        first: a structure.
-        second: another one.
-        check_types: whether their sequences have to be of the same types.
-        opens_slices: whether ``IndexedSlices``, sparse tensors and the like are opened too; a spec is like a value.
-        opens_lists: whether lists have parts; else they are leaves, as ``is_nested`` says.
+        first: the first structure.
+        second: the second structure.
+        check_types: whether sequence types must match.
+        opens_slices: whether to open ``IndexedSlices``, sparse tensors and the like as well; a spec matches its
+            value.
+        opens_lists: whether to open lists; otherwise they are leaves, as in ``is_nested``.
 
     Raises:
-        ValueError: they are nested differently, or of different lengths, or a value and a spec do not fit.
-        TypeError: their sequences are of different types.
+        ValueError: nesting or lengths differ, or a value does not match a spec.
+        TypeError: sequence types differ.
     """
     try:
         _compare(first, second, check_types, opens_slices, opens_lists)
     except (ValueError, TypeError) as error:
-        texts = [str(_packed(one, itertools.repeat(_DOT), False, opens_lists)) for one in (first, second)]
+        texts = [str(_packed(item, itertools.repeat(_DOT), False, opens_lists)) for item in (first, second)]
         message = (
             "The two structures don't have the same nested structure.\n\n"
             f"First structure: {_shown(first)}\n\nSecond structure: {_shown(second)}\n\n"
@@ -202,7 +203,7 @@ def assert_same_structure(
 
 
 class _Dot:
-    """A leaf of a structure in messages."""
+    """A leaf of a structure in error messages."""
 
     def __repr__(self) -> str:
         return "."
@@ -216,13 +217,13 @@ def _shown(value: Any) -> str:
 
 
 def check_specs(first: Any, second: Any) -> None:
-    """ValueError where two values, or a value and a spec, that consist of tensors can not be of one spec.
+    """Raise ValueError if two composite values, or a value and a spec, cannot have a common spec.
 
     Args:
-        first: a value, or its spec.
-        second: another one.
+        first: a value or a spec.
+        second: a value or a spec.
     """
-    specs = [one._type_spec if is_composite(one) else one for one in (first, second)]
+    specs = [item._type_spec if is_composite(item) else item for item in (first, second)]
     try:
         specs[0].most_specific_compatible_type(specs[1])
     except (TypeError, ValueError) as error:
@@ -232,7 +233,7 @@ def check_specs(first: Any, second: Any) -> None:
 
 
 def is_value_and_spec(first: Any, second: Any) -> bool:
-    """Whether one is a value that consists of tensors and the other one a spec of such values.
+    """Return whether one argument is a composite value and the other a spec of such values.
 
     Args:
         first: anything.
@@ -242,15 +243,15 @@ def is_value_and_spec(first: Any, second: Any) -> bool:
 
 
 def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool, opens_lists: bool) -> None:
-    found = [_parts(one, opens_slices, opens_lists) for one in (first, second)]
-    if (found[0] is None) is not (found[1] is None):
-        nested, leaf = (first, second) if found[1] is None else (second, first)
+    parts = [_parts(left, opens_slices, opens_lists) for left in (first, second)]
+    if (parts[0] is None) is not (parts[1] is None):
+        nested, leaf = (first, second) if parts[1] is None else (second, first)
         raise ValueError(
             f'Substructure "{_shown(nested)}" is a sequence, while substructure "{_shown(leaf)}" is not'
         )
-    if found[0] is None or found[1] is None:
+    if parts[0] is None or parts[1] is None:
         return
-    is_opened = opens_slices and any(is_composite(one) or is_spec(one) for one in (first, second))
+    is_opened = opens_slices and any(is_composite(left) or is_spec(left) for left in (first, second))
     is_like = is_same_type(first, second) or (is_opened and is_value_and_spec(first, second))
     if check_types and not is_like:
         raise TypeError(
@@ -263,11 +264,11 @@ def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool, ope
             "The two dictionaries don't have the same set of keys. First structure has keys"
             f" {_shown(list(first))}, while second structure has keys {_shown(list(second))}"
         )
-    if is_opened and all(is_composite(one) or is_spec(one) for one in (first, second)):
+    if is_opened and all(is_composite(left) or is_spec(left) for left in (first, second)):
         check_specs(first, second)
-    for one, other in zip(found[0], found[1], strict=False):
-        _compare(one, other, check_types, opens_slices, opens_lists)
-    if len(found[0]) != len(found[1]):
+    for left, right in zip(parts[0], parts[1], strict=False):
+        _compare(left, right, check_types, opens_slices, opens_lists)
+    if len(parts[0]) != len(parts[1]):
         raise ValueError(
             "The two structures don't have the same number of elements. First structure:"
             f" {_shown(first)}. Second structure: {_shown(second)}"
@@ -275,20 +276,20 @@ def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool, ope
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """A structure of the form of the first one, with what a function makes of the leaves at each place.
+    """Apply a function to the leaves of structures and return a structure of the same form.
 
     >>> map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
 
     Args:
-        func: gets a leaf of each structure.
+        func: called with one leaf of each structure.
         *structure: the structures, of the same form.
-        **kwargs: ``check_types``, whether their sequences have to be of the same types (True), and
-            ``expand_composites``, whether ``IndexedSlices`` and sparse tensors are opened too (False).
+        **kwargs: ``check_types``, whether sequence types must match (True), and ``expand_composites``, whether to
+            open ``IndexedSlices`` and sparse tensors as well (False).
 
     Raises:
-        TypeError: ``func`` cannot be called, sequences are of different types, or another keyword.
-        ValueError: there is no structure, or they differ in form.
+        TypeError: ``func`` is not callable, sequence types differ, or a keyword is unknown.
+        ValueError: no structure is given, or the structures differ in form.
     """
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
@@ -301,8 +302,8 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
             "Only valid keyword arguments are `check_types` and `expand_composites`, not: "
             f"`{'`, `'.join(kwargs)}`"
         )
-    for other in structure[1:]:
-        assert_same_structure(structure[0], other, check_types, opens_slices)
-    columns = [flatten(one, opens_slices) for one in structure]
-    made = [func(*leaves) for leaves in zip(*columns, strict=True)]
-    return pack_sequence_as(structure[0], made, opens_slices)
+    for second in structure[1:]:
+        assert_same_structure(structure[0], second, check_types, opens_slices)
+    columns = [flatten(first, opens_slices) for first in structure]
+    results = [func(*leaves) for leaves in zip(*columns, strict=True)]
+    return pack_sequence_as(structure[0], results, opens_slices)

@@ -1,7 +1,7 @@
-"""Structures of values by paths, and structures that go deeper than another one.
+"""Nested structures with paths, and structures that go deeper than another one.
 
-A path is a tuple of the keys, names of fields and numbers that lead to a leaf. A *shallow* structure says how far a
-deeper one is opened: what lies below its leaves stays whole.
+A path is a tuple of the keys, field names and indices that lead to a leaf. A *shallow* structure limits how far a
+deeper one is opened: everything below the shallow structure's leaves stays whole.
 
 >>> flatten_with_joined_string_paths({"a": [1, 2], "b": 3})
 [('a/0', 1), ('a/1', 2), ('b', 3)]
@@ -58,18 +58,19 @@ def assert_shallow_structure(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> None:
-    """Checks that a structure has the form of another one as far as that goes.
+    """Check that a structure has the form of a shallow structure, down to the latter's leaves.
 
     Args:
-        shallow_tree: the structure that says how far.
-        input_tree: the one that may go deeper.
-        check_types: whether sequences have to be of the same types.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
-        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+        shallow_tree: the shallow structure.
+        input_tree: a structure that may go deeper.
+        check_types: whether sequence types must match.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
+        check_subtrees_length: whether the number of parts must be equal everywhere; otherwise ``input_tree`` may have
+            more.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: lengths or keys differ.
     """
     inner = items(shallow_tree, expand_composites)
     if inner is None:
@@ -78,7 +79,7 @@ def assert_shallow_structure(
     if outer is None:
         raise TypeError(_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ.format(type(input_tree)))
     have_specs = [
-        expand_composites and (is_composite(one) or is_spec(one)) for one in (shallow_tree, input_tree)
+        expand_composites and (is_composite(first) or is_spec(first)) for first in (shallow_tree, input_tree)
     ]
     is_like = (
         isinstance(input_tree, type(shallow_tree))
@@ -108,9 +109,9 @@ def assert_shallow_structure(
         by_key = dict(outer)
         pairs = [(part, by_key[key]) for key, part in inner]
     else:
-        pairs = [(part, other) for (_, part), (_, other) in zip(inner, outer, strict=False)]
-    for part, other in pairs:
-        assert_shallow_structure(part, other, check_types, expand_composites, check_subtrees_length)
+        pairs = [(part, second) for (_, part), (_, second) in zip(inner, outer, strict=False)]
+    for part, second in pairs:
+        assert_shallow_structure(part, second, check_types, expand_composites, check_subtrees_length)
 
 
 def _up_to(shallow: Any, deep: Any, opens_slices: bool, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -132,18 +133,19 @@ def flatten_with_tuple_paths_up_to(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> list[tuple[Path, Any]]:
-    """What a structure has at each leaf of a shallower one, with the path to it.
+    """Return the parts of a structure at the leaves of a shallow one, with their paths.
 
     Args:
-        shallow_tree: the structure that says how far.
-        input_tree: the one that may go deeper.
-        check_types: whether sequences have to be of the same types.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
-        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+        shallow_tree: the shallow structure.
+        input_tree: a structure that may go deeper.
+        check_types: whether sequence types must match.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
+        check_subtrees_length: whether the number of parts must be equal everywhere; otherwise ``input_tree`` may have
+            more.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: lengths or keys differ.
     """
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length)
     return list(_up_to(shallow_tree, input_tree, expand_composites))
@@ -156,70 +158,73 @@ def flatten_up_to(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> list[Any]:
-    """What a structure has at each leaf of a shallower one.
+    """Return the parts of a structure at the leaves of a shallow one.
 
     Args:
-        shallow_tree: the structure that says how far.
-        input_tree: the one that may go deeper.
-        check_types: whether sequences have to be of the same types.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
-        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+        shallow_tree: the shallow structure.
+        input_tree: a structure that may go deeper.
+        check_types: whether sequence types must match.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
+        check_subtrees_length: whether the number of parts must be equal everywhere; otherwise ``input_tree`` may have
+            more.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: lengths or keys differ.
     """
-    found = flatten_with_tuple_paths_up_to(
+    pairs = flatten_with_tuple_paths_up_to(
         shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length
     )
-    return [value for _, value in found]
+    return [value for _, value in pairs]
 
 
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """A structure of a shallow form with what a function makes of a path and of what lies there in deeper ones.
+    """Apply a function to each path of a shallow structure and the parts of deeper structures there.
 
     Args:
-        shallow_tree: the structure that says how far.
-        func: gets the path as a tuple, and what each of ``inputs`` has there.
+        shallow_tree: the shallow structure.
+        func: called with the path, a tuple, and the part of each of ``inputs``.
         *inputs: structures that may go deeper.
-        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as `flatten_up_to` takes them;
-            others are handed on to ``func``.
+        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as for `flatten_up_to`; others
+            are passed on to ``func``.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: there are no inputs, or they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: there are no inputs, or lengths or keys differ.
     """
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     check_types = kwargs.pop("check_types", True)
     expand_composites = kwargs.pop("expand_composites", False)
     check_length = kwargs.pop("check_subtrees_length", True)
-    found = [
-        flatten_with_tuple_paths_up_to(shallow_tree, one, check_types, expand_composites, check_length)
-        for one in inputs
+    columns = [
+        flatten_with_tuple_paths_up_to(shallow_tree, item, check_types, expand_composites, check_length)
+        for item in inputs
     ]
-    made = [func(pairs[0][0], *(value for _, value in pairs), **kwargs) for pairs in zip(*found, strict=True)]
-    return pack_sequence_as(shallow_tree, made, expand_composites)
+    results = [
+        func(pairs[0][0], *(value for _, value in pairs), **kwargs) for pairs in zip(*columns, strict=True)
+    ]
+    return pack_sequence_as(shallow_tree, results, expand_composites)
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
-    """A structure of a shallow form with what a function makes of what lies at each leaf in deeper ones.
+    """Apply a function to the parts of deeper structures at the leaves of a shallow one.
 
     >>> map_structure_up_to([None, None], len, [[1, 2, 3], [4]])
     [3, 1]
 
     Args:
-        shallow_tree: the structure that says how far.
-        func: gets what each of ``inputs`` has there.
+        shallow_tree: the shallow structure.
+        func: called with the part of each of ``inputs``.
         *inputs: structures that may go deeper.
-        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as `flatten_up_to` takes them;
-            others are handed on to ``func``.
+        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as for `flatten_up_to`; others
+            are passed on to ``func``.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: there are no inputs, or they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: there are no inputs, or lengths or keys differ.
     """
 
     def without_path(path: Path, *values: Any, **options: Any) -> Any:
@@ -229,16 +234,16 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
 
 
 def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """A structure with what a function makes of each path, a tuple, and of the leaves there.
+    """Apply a function to each path, a tuple, and the leaves there; return a structure of the same form.
 
     Args:
-        func: gets the path, and a leaf of each structure.
+        func: called with the path and one leaf of each structure.
         *structure: the structures, of the same form.
-        **kwargs: as `map_structure_with_tuple_paths_up_to` takes them.
+        **kwargs: as for `map_structure_with_tuple_paths_up_to`.
 
     Raises:
-        TypeError: sequences are of different types.
-        ValueError: there is no structure, or they differ in form.
+        TypeError: sequence types differ.
+        ValueError: no structure is given, or the structures differ in form.
     """
     if not structure:
         raise ValueError("Cannot map over no sequences")
@@ -246,19 +251,19 @@ def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """A structure with what a function makes of each path, a text with slashes, and of the leaves there.
+    """Apply a function to each path, a string with slashes, and the leaves there; keep the structure's form.
 
     >>> map_structure_with_paths(lambda path, value: f"{path}={value}", {"a": [1, 2]})
     {'a': ['a/0=1', 'a/1=2']}
 
     Args:
-        func: gets the path, and a leaf of each structure.
+        func: called with the path and one leaf of each structure.
         *structure: the structures, of the same form.
-        **kwargs: as `map_structure_with_tuple_paths_up_to` takes them.
+        **kwargs: as for `map_structure_with_tuple_paths_up_to`.
 
     Raises:
-        TypeError: sequences are of different types.
-        ValueError: there is no structure, or they differ in form.
+        TypeError: sequence types differ.
+        ValueError: no structure is given, or the structures differ in form.
     """
 
     def with_text(path: Path, *values: Any, **options: Any) -> Any:
@@ -268,22 +273,22 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 
 
 def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[Path]:
-    """The paths to the leaves of a structure, in their order.
+    """Yield the paths to the leaves of a structure, in order.
 
     Args:
         nest: the structure.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
     """
     for path, _ in _up_to(nest, nest, expand_composites):
         yield path
 
 
 def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[Path, Any]]:
-    """The leaves of a structure with the paths to them.
+    """Return the leaves of a structure with their paths.
 
     Args:
         structure: the structure.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
     """
     return list(_up_to(structure, structure, expand_composites))
 
@@ -291,12 +296,12 @@ def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) ->
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """The leaves of a structure with the paths to them, as texts.
+    """Return the leaves of a structure with their paths as strings.
 
     Args:
         structure: the structure.
-        separator: what stands between the parts of a path.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        separator: string between the parts of a path.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
     """
     return [
         (separator.join(map(str, path)), leaf)
@@ -305,18 +310,18 @@ def flatten_with_joined_string_paths(
 
 
 def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
-    """A dict without nesting, from one whose keys are nested as its values are.
+    """Flatten a dict whose keys are nested like its values.
 
     >>> flatten_dict_items({(4, (5, 6)): ("a", ("b", "c")), 7: "d"})
     {4: 'a', 5: 'b', 6: 'c', 7: 'd'}
 
     Raises:
-        TypeError: it is no dict.
-        ValueError: a key has more or fewer leaves than its value, or one occurs twice.
+        TypeError: the argument is not a dict.
+        ValueError: a key and its value differ in their number of leaves, or a key occurs twice.
     """
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
-    made: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, value in dictionary.items():
         keys, values = (flatten(key), flatten(value)) if is_nested(key) else ([key], [value])
         if len(keys) != len(values):
@@ -324,47 +329,47 @@ def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
                 f"Could not flatten dictionary. Key had {len(keys)} elements, but value had {len(values)} elements."
                 f" Key: {keys}, value: {values}."
             )
-        for one, leaf in zip(keys, values, strict=True):
-            if one in made:
-                raise ValueError(f"Could not flatten dictionary: key {one} is not unique.")
-            made[one] = leaf
-    return made
+        for item, leaf in zip(keys, values, strict=True):
+            if item in flat:
+                raise ValueError(f"Could not flatten dictionary: key {item} is not unique.")
+            flat[item] = leaf
+    return flat
 
 
 def get_traverse_shallow_structure(
     traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
 ) -> Any:
-    """A structure of bools: how far a function wants another structure opened.
+    """Return a structure of bools: how far a function wants another structure opened.
 
     Args:
-        traverse_fn: gets a part, and says True, False, or for each part of it True or False.
-        structure: what it is asked about.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        traverse_fn: called with each part; returns True, False, or a bool for each of the part's own parts.
+        structure: the structure to open.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
 
     Raises:
-        TypeError: it said something else.
+        TypeError: ``traverse_fn`` returned something else.
     """
-    asked = traverse_fn(structure)
+    verdict = traverse_fn(structure)
     parts = items(structure, expand_composites)
     if parts is None:
-        if not isinstance(asked, bool):
-            raise TypeError(f"traverse_fn returned structure: {asked} for non-structure: {structure}")
-        return asked
-    if asked is False:
+        if not isinstance(verdict, bool):
+            raise TypeError(f"traverse_fn returned structure: {verdict} for non-structure: {structure}")
+        return verdict
+    if verdict is False:
         return False
-    if asked is True:
+    if verdict is True:
         answers = [True] * len(parts)
     else:
-        if not is_nested(asked):
-            raise TypeError(f"traverse_fn returned a non-bool scalar: {asked} for input: {structure}")
-        assert_shallow_structure(asked, structure, expand_composites=expand_composites)
-        answers = [answer for _, answer in items(asked, expand_composites) or ()]
+        if not is_nested(verdict):
+            raise TypeError(f"traverse_fn returned a non-bool scalar: {verdict} for input: {structure}")
+        assert_shallow_structure(verdict, structure, expand_composites=expand_composites)
+        answers = [answer for _, answer in items(verdict, expand_composites) or ()]
         if not all(isinstance(answer, bool) for answer in answers):
             raise TypeError(
-                f"traverse_fn didn't return a depth=1 structure of bools.  saw: {asked}  for structure: {structure}"
+                f"traverse_fn didn't return a depth=1 structure of bools.  saw: {verdict}  for structure: {structure}"
             )
-    made = [
+    traversed = [
         get_traverse_shallow_structure(traverse_fn, part, expand_composites) if answer else False
         for answer, (_, part) in zip(answers, parts, strict=True)
     ]
-    return like(structure, made)
+    return like(structure, traversed)

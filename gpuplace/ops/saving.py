@@ -1,6 +1,6 @@
-"""Ops that write tensors to checkpoints and read them, always in host memory.
+"""Ops that write tensors to checkpoints and read them back, always in host memory.
 
-The files are read and written by ``gpuplace.files.checkpoints``, which is loaded when one of these ops first runs.
+``gpuplace.files.checkpoints`` reads and writes the files; it is loaded when one of these ops first runs.
 
 Source: tensorflow/core/kernels/save_restore_v2_ops.cc, save_restore_tensor.cc and tensorflow/core/ops/io_ops.cc,
 release 1.15.
@@ -45,13 +45,14 @@ def save_v2(
     tensors: Sequence[Any],
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that writes a checkpoint of today's format.
+    """Return an operation that writes a checkpoint in the current (V2) format.
 
     Args:
-        prefix: what its files' names begin with, a string scalar.
-        tensor_names: under which the tensors are saved, a string vector.
-        shape_and_slices: for each its whole shape and the slice that it is, ``"4 6 0,2:-"``; empty for all of it.
-        tensors: of any dtypes and shapes.
+        prefix: prefix of the file names, a string scalar.
+        tensor_names: names to save the tensors under, a string vector.
+        shape_and_slices: for each tensor, the full shape and the slice that it is, ``"4 6 0,2:-"``; empty for a whole
+            tensor.
+        tensors: the tensors, of any dtypes and shapes.
         name: name of the operation.
     """
     return apply_op(
@@ -71,13 +72,13 @@ def save_slices(
     tensor_slices: Any = None,
     name: str = "save",
 ) -> Operation:
-    """Returns an operation that writes a checkpoint of the first format.
+    """Return an operation that writes a checkpoint in the first (V1) format.
 
     Args:
-        filename: of its one file, a string scalar.
-        tensor_names: under which the tensors are saved, a string vector.
-        tensors: of any dtypes and shapes.
-        tensor_slices: as for `save_v2`; None, like a list of empty texts, makes a ``Save``, else a ``SaveSlices``.
+        filename: name of the checkpoint's single file, a string scalar.
+        tensor_names: names to save the tensors under, a string vector.
+        tensors: the tensors, of any dtypes and shapes.
+        tensor_slices: as for `save_v2`. None or empty strings add a ``Save`` op, otherwise a ``SaveSlices``.
         name: name of the operation.
     """
     if tensor_slices is None:
@@ -99,24 +100,24 @@ def restore_v2(
     dtypes: Sequence[Any],
     name: str | None = None,
 ) -> list[Tensor]:
-    """Returns tensors that are read from a checkpoint, of either format.
+    """Return tensors read from a checkpoint of either format.
 
     Args:
-        prefix: what its files' names begin with, a string scalar.
-        tensor_names: of the tensors, a string vector.
-        shape_and_slices: for each the slice to read, ``"4 6 0,2:-"``; empty for all of it.
-        dtypes: their element types.
+        prefix: prefix of the file names, a string scalar.
+        tensor_names: names of the tensors, a string vector.
+        shape_and_slices: for each tensor, the slice to read, ``"4 6 0,2:-"``; empty for a whole tensor.
+        dtypes: the tensors' dtypes.
         name: name of the operation.
 
     Returns:
-        A list of tensors of these dtypes; their shapes are known where the slices say them.
+        A list of tensors of these dtypes; slices determine their static shapes.
 
     Raises:
-        NotFoundError: at run time, there is no such checkpoint, or no such tensor in it.
-        InvalidArgumentError: at run time, a tensor is of another dtype or shape.
+        NotFoundError: at run time, the checkpoint does not exist or lacks a tensor.
+        InvalidArgumentError: at run time, a tensor has an unsupported dtype or shape.
         DataLossError: at run time, the checkpoint is damaged.
     """
-    made = apply_op(
+    op = apply_op(
         "RestoreV2",
         name,
         prefix=prefix,
@@ -124,7 +125,7 @@ def restore_v2(
         shape_and_slices=shape_and_slices,
         dtypes=dtypes,
     )
-    return list(made.outputs)
+    return list(op.outputs)
 
 
 def merge_v2_checkpoints(
@@ -133,12 +134,12 @@ def merge_v2_checkpoints(
     delete_old_dirs: bool = True,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that makes one checkpoint of those of several shards.
+    """Return an operation that merges the checkpoints of several shards into one.
 
     Args:
-        checkpoint_prefixes: of the checkpoints, a string vector; their files are moved.
-        destination_prefix: of the checkpoint to be, a string scalar.
-        delete_old_dirs: remove the folders that are then empty.
+        checkpoint_prefixes: prefixes of the shards' checkpoints, a string vector; their files are moved.
+        destination_prefix: prefix of the merged checkpoint, a string scalar.
+        delete_old_dirs: whether to remove folders that become empty.
         name: name of the operation.
     """
     return apply_op(
@@ -153,11 +154,11 @@ def merge_v2_checkpoints(
 def sharded_filename(
     basename: TensorLike, shard: TensorLike, num_shards: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns the name of a shard's file, ``"model-00000-of-00002"``.
+    """Return the name of a shard's file, ``"model-00000-of-00002"``.
 
     Args:
-        basename: what it begins with, a string scalar.
-        shard: its number, an int32 scalar.
+        basename: start of the name, a string scalar.
+        shard: index of the shard, an int32 scalar.
         num_shards: the number of shards, an int32 scalar.
         name: name of the operation.
     """
@@ -165,10 +166,10 @@ def sharded_filename(
 
 
 def sharded_filespec(basename: TensorLike, num_shards: TensorLike, name: str | None = None) -> Tensor:
-    """Returns what matches the names of all shards' files, ``"model-?????-of-00002"``.
+    """Return a pattern for the names of all shards' files, ``"model-?????-of-00002"``.
 
     Args:
-        basename: what they begin with, a string scalar.
+        basename: start of the names, a string scalar.
         num_shards: the number of shards, an int32 scalar.
         name: name of the operation.
     """
@@ -301,15 +302,15 @@ def _save_slices(
 
 
 def _saved(names: Any, slices: Any, tensors: list[Any], dtypes: Sequence[DType]) -> list[Any]:
-    """What is to be written, as the file formats take it."""
+    """Return the data to write, in the file formats' terms."""
     from gpuplace.files.checkpoints.bundle import SavedTensor
     from gpuplace.files.checkpoints.slices import parse_shape_and_slice
 
     texts = [b""] * len(tensors) if slices is None else slices.reshape(-1).tolist()
-    for what, found in (("tensor_names", names.size), ("shape_and_slices", len(texts))):
-        if found != len(tensors):
+    for label, count in (("tensor_names", names.size), ("shape_and_slices", len(texts))):
+        if count != len(tensors):
             raise InvalidArgumentError.of(
-                f"Input {what} should be a vector of {len(tensors)} elements, one a tensor. Got {found} elements"
+                f"Input {label} should be a vector of {len(tensors)} elements, one a tensor. Got {count} elements"
             )
     saved = []
     for name, text, array, dtype in zip(names.reshape(-1).tolist(), texts, tensors, dtypes, strict=True):
@@ -336,16 +337,16 @@ def _restore(
     names, texts = tensor_names.reshape(-1).tolist(), shape_and_slices.reshape(-1).tolist()
     if not len(names) == len(texts) == len(dtypes):
         raise InvalidArgumentError.of(
-            f"Got {len(names)} tensor names, {len(texts)} slices and {len(dtypes)} types: there is one of each a tensor"
+            f"Got {len(names)} tensor names, {len(texts)} slices and {len(dtypes)} types: each tensor needs one of each"
         )
     checkpoint = open_checkpoint(_text(prefix))
     for name in names:
         checkpoint.dtype(name.decode())
-    found = [
+    tensors = [
         _restored(checkpoint, name.decode(), text.decode(), dtype)
         for name, text, dtype in zip(names, texts, dtypes, strict=True)
     ]
-    return found[0] if len(found) == 1 else tuple(found)
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @compute("Restore", fresh=True)
@@ -365,7 +366,7 @@ def _restore_slice(
 
 
 def _restored(checkpoint: Any, name: str, text: str, dtype: DType) -> Any:
-    """A tensor of a checkpoint, or a slice of one, checked against what the graph expects."""
+    """Read a tensor or a slice from a checkpoint and check it against the graph."""
     from gpuplace.files.checkpoints.slices import parse_shape_and_slice
 
     stored = checkpoint.dtype(name)
@@ -397,7 +398,7 @@ def _merge(
     merge_bundles(prefixes, merged)
     if delete_old_dirs:
         for folder in {os.path.dirname(prefix) for prefix in prefixes} - {os.path.dirname(merged)}:
-            with contextlib.suppress(OSError):  # others may have files there
+            with contextlib.suppress(OSError):  # the folder may hold other files
                 os.rmdir(folder)
     return ()
 

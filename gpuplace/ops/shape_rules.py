@@ -1,4 +1,4 @@
-"""Shape arithmetic that several ops share, with the sentences TensorFlow's shape functions use.
+"""Shape arithmetic shared by several ops, with the error messages of TensorFlow's shape functions.
 
 >>> merge_shapes(TensorShape([2, None]), TensorShape([None, 3]))
 TensorShape([Dimension(2), Dimension(3)])
@@ -13,32 +13,32 @@ from gpuplace.graph.operation import Operation
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 
-def merge_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
-    """The shape that satisfies both; ValueError in the words of the C++ shape functions."""
-    if one.sizes is None:
-        return other
-    if other.sizes is None or one.sizes == other.sizes:
-        return one
-    if len(one.sizes) != len(other.sizes):
-        raise ValueError(f"Shapes must be equal rank, but are {len(one.sizes)} and {len(other.sizes)}")
-    for axis, (a, b) in enumerate(zip(one.sizes, other.sizes, strict=True)):
+def merge_shapes(first: TensorShape, second: TensorShape) -> TensorShape:
+    """Return the shape that satisfies both; raise ValueError with the message of the C++ shape functions."""
+    if first.sizes is None:
+        return second
+    if second.sizes is None or first.sizes == second.sizes:
+        return first
+    if len(first.sizes) != len(second.sizes):
+        raise ValueError(f"Shapes must be equal rank, but are {len(first.sizes)} and {len(second.sizes)}")
+    for axis, (a, b) in enumerate(zip(first.sizes, second.sizes, strict=True)):
         if a is not None and b is not None and a != b:
             raise ValueError(
                 f"Dimension {axis} in both shapes must be equal, but are {a} and {b}. "
-                f"Shapes are {brackets(one)} and {brackets(other)}."
+                f"Shapes are {brackets(first)} and {brackets(second)}."
             )
-    return one.merge_with(other)
+    return first.merge_with(second)
 
 
 def merge_sizes(a: int | None, b: int | None) -> int | None:
-    """The size that satisfies both; ValueError if they differ."""
+    """Return the size that satisfies both; raise ValueError if they differ."""
     if a is not None and b is not None and a != b:
         raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
     return b if a is None else a
 
 
 def require_rank(shape: TensorShape, rank: int) -> TensorShape:
-    """``shape`` with its rank known; ValueError if it is another one."""
+    """Return ``shape`` with its rank set to ``rank``; raise ValueError if it has another one."""
     if shape.ndims is None:
         return TensorShape.of((None,) * rank)
     if shape.ndims != rank:
@@ -47,26 +47,26 @@ def require_rank(shape: TensorShape, rank: int) -> TensorShape:
 
 
 def require_rank_at_least(shape: TensorShape, rank: int) -> TensorShape:
-    """``shape``; ValueError if it has fewer than ``rank`` dimensions."""
+    """Return ``shape``; raise ValueError if it has fewer than ``rank`` dimensions."""
     if shape.ndims is not None and shape.ndims < rank:
         raise ValueError(f"Shape must be at least rank {rank} but is rank {shape.ndims}")
     return shape
 
 
 def require_rank_at_most(shape: TensorShape, rank: int) -> TensorShape:
-    """``shape``; ValueError if it has more than ``rank`` dimensions."""
+    """Return ``shape``; raise ValueError if it has more than ``rank`` dimensions."""
     if shape.ndims is not None and shape.ndims > rank:
         raise ValueError(f"Shape must be at most rank {rank} but is rank {shape.ndims}")
     return shape
 
 
 def require_axis(shape: TensorShape, axis: int) -> None:
-    """ValueError unless ``shape`` has the dimension ``axis``, counted from the end where it is negative."""
+    """Raise ValueError unless ``shape`` has the dimension ``axis``; a negative ``axis`` counts from the end."""
     require_rank_at_least(shape, -axis if axis < 0 else axis + 1)
 
 
 def size_from(op: Operation, index: int) -> int | None:
-    """The size that a scalar input gives; None where it is not known. ValueError if it is no scalar, or negative."""
+    """Return the static value of a size input, None if unknown; raise ValueError for a negative or non-scalar size."""
     require_rank(op.inputs[index].shape, 0)
     value = constant_value(op.inputs[index])
     if value is None:
@@ -79,7 +79,7 @@ def size_from(op: Operation, index: int) -> int | None:
 
 
 def require_updates_at(indices: TensorShape, updates: TensorShape, whole: TensorShape, name: str) -> None:
-    """ValueError unless updates fit index vectors into ``whole``, which messages call ``name``.
+    """Raise ValueError unless updates match index vectors into ``whole``, which messages call ``name``.
 
     Source: tensorflow/core/framework/common_shape_fns.cc (ScatterNdUpdateShape), release 1.15.
     """
@@ -109,7 +109,7 @@ def require_updates_at(indices: TensorShape, updates: TensorShape, whole: Tensor
 
 
 def merge_prefix(shape: TensorShape, start: TensorShape) -> tuple[TensorShape, TensorShape]:
-    """``shape`` and ``start`` where the former begins with the latter; ValueError if it cannot."""
+    """Return ``shape`` and ``start`` merged so that ``shape`` begins with ``start``; raise ValueError if it cannot."""
     if shape.sizes is None or start.sizes is None:
         return shape, start
     require_rank_at_least(shape, len(start.sizes))
@@ -118,10 +118,10 @@ def merge_prefix(shape: TensorShape, start: TensorShape) -> tuple[TensorShape, T
 
 
 def same_as_input(op: Operation) -> list[TensorShape]:
-    """One output, shaped like the first input."""
+    """Return one output shape, that of the first input."""
     return [op.inputs[0].shape]
 
 
 def prefix(shape: TensorShape, rank: int) -> TensorShape:
-    """The first ``rank`` dimensions."""
+    """Return the first ``rank`` dimensions."""
     return UNKNOWN_SHAPE if shape.sizes is None else TensorShape.of(shape.sizes[:rank])

@@ -1,7 +1,7 @@
-"""``tf.summary``'s ops: tensors as ``Summary`` messages for TensorBoard.
+"""``tf.summary``'s ops: turn tensors into ``Summary`` messages for TensorBoard.
 
-The result of a summary op is a string scalar, the bytes of the message, which ``FileWriter.add_summary`` takes. Its tag
-is the name of the op with all its scopes; ``family`` stands before it once more.
+The result of a summary op is a string scalar, the message's bytes, for ``FileWriter.add_summary``. The tag is the
+op's name with all its scopes; ``family``, if given, is prepended once more.
 
 Source: tensorflow/python/summary/summary.py, ops/summary_op_util.py and core/kernels/summary_op.cc,
 summary_image_op.cc, summary_audio_op.cc, summary_tensor_op.cc, release 1.15.
@@ -37,20 +37,20 @@ _UNFIT = re.compile(r"[^-/\w\.]")
 def scalar(
     name: str, tensor: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """Returns a summary of a number; in TensorBoard a curve.
+    """Return a summary of a number, which TensorBoard plots as a curve.
 
     Args:
         name: name of the op, and of the curve.
         tensor: a scalar of a real type.
-        collections: what the op is added to; None: ``GraphKeys.SUMMARIES``, which ``merge_all`` merges.
-        family: what curves are shown together by.
+        collections: collections to add the op to; None: ``GraphKeys.SUMMARIES``, which ``merge_all`` merges.
+        family: group that the curve is shown in.
 
     Returns:
         A string scalar, the bytes of a ``Summary``.
 
     Raises:
         TypeError: ``tensor`` is bool, complex or a string.
-        InvalidArgumentError: when it runs: ``tensor`` is no scalar.
+        InvalidArgumentError: at run time, ``tensor`` is not a scalar.
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
         return _collected(new("ScalarSummary", scope, tags=tag, values=tensor), collections)
@@ -59,20 +59,20 @@ def scalar(
 def histogram(
     name: str, values: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """Returns a summary of how values are distributed.
+    """Return a summary of the distribution of values.
 
     Args:
         name: name of the op and of its tag.
         values: a tensor of a real type, of any shape.
-        collections: what the op is added to; None: ``GraphKeys.SUMMARIES``.
-        family: what histograms are shown together by.
+        collections: collections to add the op to; None: ``GraphKeys.SUMMARIES``.
+        family: group that the histogram is shown in.
 
     Returns:
         A string scalar, the bytes of a ``Summary``.
 
     Raises:
         TypeError: ``values`` are bool, complex or strings.
-        InvalidArgumentError: when it runs: a value is NaN or infinite.
+        InvalidArgumentError: at run time, a value is NaN or infinite.
     """
     with _summary_scope(name, family, [values], "HistogramSummary") as (tag, scope):
         return _collected(new("HistogramSummary", scope, tag=tag, values=values), collections)
@@ -85,29 +85,30 @@ def image(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """Returns a summary of the first images of a batch.
+    """Return a summary of the first images of a batch.
 
-    Values of uint8 are shown as they are. Others are scaled for each image: without negative ones so that the
-    largest is white, else so that 0 is in the middle; pixels with NaN or infinity are red.
+    Values of uint8 are shown unchanged. Others are scaled for each image: without negative values the largest becomes
+    white, otherwise 0 becomes the middle grey. Pixels with NaN or infinity are red.
 
     Args:
-        name: name of the op; tags are ``name/image`` for one, else ``name/image/0`` and so on.
+        name: name of the op. The tag is ``name/image`` for one image; for several they are ``name/image/0`` and so
+            on.
         tensor: uint8, float16, float32 or float64, ``[batch, height, width, channels]`` with 1, 3 or 4 channels.
-        max_outputs: how many images at most.
-        collections: what the op is added to; None: ``GraphKeys.SUMMARIES``.
-        family: what images are shown together by.
+        max_outputs: the maximum number of images.
+        collections: collections to add the op to; None: ``GraphKeys.SUMMARIES``.
+        family: group that the images are shown in.
 
     Returns:
         A string scalar, the bytes of a ``Summary``.
 
     Raises:
-        TypeError: ``tensor`` is of another type.
+        TypeError: ``tensor`` has another type.
         ValueError: ``max_outputs`` is less than 1.
-        InvalidArgumentError: when it runs: ``tensor`` has another shape.
+        InvalidArgumentError: at run time, ``tensor`` has another shape.
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
-        made = new("ImageSummary", scope, tag=tag, tensor=tensor, max_images=max_outputs)
-        return _collected(made, collections)
+        summary = new("ImageSummary", scope, tag=tag, tensor=tensor, max_images=max_outputs)
+        return _collected(summary, collections)
 
 
 def audio(
@@ -118,28 +119,30 @@ def audio(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """Returns a summary of the first sounds of a batch.
+    """Return a summary of the first audio clips of a batch.
 
     Args:
-        name: name of the op; tags are ``name/audio`` for one, else ``name/audio/0`` and so on.
+        name: name of the op. The tag is ``name/audio`` for one clip; for several they are ``name/audio/0`` and so on.
         tensor: float32 from -1 to 1, ``[batch, frames, channels]`` or ``[batch, frames]``.
         sample_rate: a float32 scalar, in Hz.
-        max_outputs: how many sounds at most.
-        collections: what the op is added to; None: ``GraphKeys.SUMMARIES``.
-        family: what sounds are shown together by.
+        max_outputs: the maximum number of clips.
+        collections: collections to add the op to; None: ``GraphKeys.SUMMARIES``.
+        family: group that the clips are shown in.
 
     Returns:
         A string scalar, the bytes of a ``Summary``.
 
     Raises:
-        TypeError: ``tensor`` is of another type.
+        TypeError: ``tensor`` has another type.
         ValueError: ``max_outputs`` is less than 1.
-        InvalidArgumentError: when it runs: ``tensor`` has another shape, or the rate is not positive.
+        InvalidArgumentError: at run time, ``tensor`` has another shape, or the rate is not positive.
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtype="float32", name="sample_rate")
-        made = new("AudioSummaryV2", scope, tag=tag, tensor=tensor, max_outputs=max_outputs, sample_rate=rate)
-        return _collected(made, collections)
+        summary = new(
+            "AudioSummaryV2", scope, tag=tag, tensor=tensor, max_outputs=max_outputs, sample_rate=rate
+        )
+        return _collected(summary, collections)
 
 
 def tensor_summary(
@@ -151,15 +154,15 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """Returns a summary of a tensor as it is, for plugins of TensorBoard.
+    """Return a summary of an unchanged tensor, for TensorBoard plugins.
 
     Args:
         name: name of the op and of its tag.
         tensor: of any type and shape.
-        summary_description: a text about it, in Markdown.
-        collections: what the op is added to; None: ``GraphKeys.SUMMARIES``.
-        summary_metadata: a ``SummaryMetadata`` that says which plugin shows it; None: an empty one.
-        family: what tensors are shown together by.
+        summary_description: a description in Markdown.
+        collections: collections to add the op to; None: ``GraphKeys.SUMMARIES``.
+        summary_metadata: a ``SummaryMetadata`` that names the plugin; None: an empty one.
+        family: group that the tensor is shown in.
         display_name: its name in TensorBoard.
 
     Returns:
@@ -169,23 +172,23 @@ def tensor_summary(
         summary_metadata, summary_description, display_name
     )
     with _summary_scope(name, family, [tensor]) as (tag, scope):
-        made = new("TensorSummaryV2", scope, tensor=tensor, tag=tag, serialized_summary_metadata=metadata)
-        return _collected(made, collections)
+        summary = new("TensorSummaryV2", scope, tensor=tensor, tag=tag, serialized_summary_metadata=metadata)
+        return _collected(summary, collections)
 
 
 def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None) -> Tensor:
-    """Returns a summary of texts in Markdown; vectors and matrices are shown as tables.
+    """Return a summary of Markdown strings; vectors and matrices are shown as tables.
 
     Args:
         name: name of the op and of its tag.
         tensor: strings.
-        collections: what the op is added to; None: ``GraphKeys.SUMMARIES``.
+        collections: collections to add the op to; None: ``GraphKeys.SUMMARIES``.
 
     Returns:
         A string scalar, the bytes of a ``Summary``.
 
     Raises:
-        ValueError: ``tensor`` is of another type.
+        ValueError: ``tensor`` has another type.
     """
     texts = convert_to_tensor(tensor)
     if texts.dtype.base_dtype.name != "string":
@@ -197,11 +200,11 @@ def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None
 def merge(
     inputs: Sequence[TensorLike], collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns one summary with the values of several.
+    """Return one summary with the values of several.
 
     Args:
-        inputs: string tensors, the bytes of a ``Summary`` each.
-        collections: what the op is added to; None: nothing.
+        inputs: string tensors, each the bytes of a ``Summary``.
+        collections: collections to add the op to; None: none.
         name: name of the scope.
 
     Returns:
@@ -209,7 +212,7 @@ def merge(
 
     Raises:
         ValueError: there is nothing to merge.
-        InvalidArgumentError: when it runs: two values have the same tag.
+        InvalidArgumentError: at run time, two values have the same tag.
     """
     name = _clean(name)
     with name_scope(name, "Merge", list(inputs)):
@@ -219,25 +222,25 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
-    """Returns one summary with the values of all that the default graph has collected.
+    """Return one summary with the values of all summaries collected in the default graph.
 
     Args:
         key: name of the collection.
-        scope: a regular expression: only summaries whose names begin with a match. None: all.
+        scope: a regular expression that matches the start of the summaries' names; None: all.
         name: name of the scope.
 
     Returns:
-        A string scalar, the bytes of a ``Summary``; None where nothing was collected.
+        A string scalar, the bytes of a ``Summary``; None if no summaries are collected.
 
     Raises:
-        InvalidArgumentError: when it runs: two values have the same tag.
+        InvalidArgumentError: at run time, two values have the same tag.
     """
-    found = get_default_graph().get_collection(key, scope)
-    return merge(found, name=name) if found else None
+    collected = get_default_graph().get_collection(key, scope)
+    return merge(collected, name=name) if collected else None
 
 
 def get_summary_description(node_def: Any) -> Any:
-    """The description that a ``TensorSummary`` node carries.
+    """Return the description in a ``TensorSummary`` node.
 
     Args:
         node_def: its ``NodeDef``.
@@ -246,18 +249,18 @@ def get_summary_description(node_def: Any) -> Any:
         A ``SummaryDescription``.
 
     Raises:
-        ValueError: the node is of another type.
+        ValueError: the node has another op type.
     """
     if node_def.op != "TensorSummary":
         raise ValueError(f"Can't get_summary_description on {node_def.op}")
-    import json  # loaded when it is first needed
+    import json  # loaded on first use
 
     fields = json.loads(node_def.attr["description"].s or b"{}")
     return above("gpuplace.graphdef.messages", "SummaryDescription")(type_hint=fields.get("typeHint", ""))
 
 
 def _clean(name: str | None) -> str | None:
-    """A name as nodes may have it; a log line says where it is not the one given."""
+    """Return a name that is valid for nodes; log it if it differs from the given one."""
     if name is None:
         return None
     fit = _UNFIT.sub("_", name).lstrip("/")
@@ -270,7 +273,7 @@ def _clean(name: str | None) -> str | None:
 def _summary_scope(
     name: str | None, family: str | None, values: Sequence[Any], default_name: str | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The scope of a summary: its tag and its name."""
+    """Open the scope of a summary; yield its tag and its name."""
     name, family = _clean(name), _clean(family)
     with name_scope(name if family is None else f"{family}/{name}", default_name, values) as scope:
         tag = scope.rstrip("/")
@@ -312,7 +315,7 @@ def _scalar_summary(xp: ArrayModule, tags: Array, values: Array) -> Array:
         are = "are " if rules() == "2.21" else ""
         raise InvalidArgumentError.of(
             f"tags and values {are}not the same shape: {_shown(tags)} != {_shown(values)}{tag}",
-            hint="a curve has one value a step: reduce the tensor first, for example with tf.reduce_mean, or show all"
+            hint="a curve has one value per step: reduce the tensor first, for example with tf.reduce_mean, or show all"
             " values with tf.summary.histogram",
         )
     with np.errstate(over="ignore"):
@@ -332,20 +335,20 @@ def _histogram_summary(xp: ArrayModule, tag: Array, values: Array, *, ctx: Any) 
     finite = np.isfinite(flat)
     if not finite.all():
         infinity = "Infinity in Histogram" if rules() == "2.21" else "Infinity in summary histogram"
-        what = "Nan in summary histogram" if np.isnan(flat[finite.argmin()]) else infinity
+        message = "Nan in summary histogram" if np.isnan(flat[finite.argmin()]) else infinity
         raise InvalidArgumentError.of(
-            f"{what} for: {ctx.op.name}",
-            hint="tf.check_numerics on the tensors that it is computed from finds the first that is not finite",
+            f"{message} for: {ctx.op.name}",
+            hint="apply tf.check_numerics to the tensors that it is computed from to find the first non-finite one",
         )
-    found = Histogram.of(flat)
+    histogram = Histogram.of(flat)
     fields = {
-        "min": found.smallest,
-        "max": found.largest,
-        "num": found.count,
-        "sum": found.total,
-        "sum_squares": found.total_of_squares,
-        "bucket_limit": found.limits,
-        "bucket": found.counts,
+        "min": histogram.smallest,
+        "max": histogram.largest,
+        "num": histogram.count,
+        "sum": histogram.total,
+        "sum_squares": histogram.total_of_squares,
+        "bucket_limit": histogram.limits,
+        "bucket": histogram.counts,
     }
     return _written([{"tag": label, "histo": fields}])
 
@@ -356,7 +359,7 @@ def _image_summary(xp: ArrayModule, tag: Array, tensor: Array, *, max_images: in
     if tensor.ndim != 4 or tensor.shape[3] not in IMAGE_CHANNELS:
         raise InvalidArgumentError.of(
             f"Tensor must be 4-D with last dim 1, 3, or 4, not {_shown(tensor)}",
-            hint="a batch of grey images is [batch, height, width, 1]: tf.expand_dims(tensor, -1)",
+            hint="a batch of greyscale images has the shape [batch, height, width, 1]: tf.expand_dims(tensor, -1)",
         )
     batch, height, width, depth = tensor.shape
     if batch and 0 in (height, width):
@@ -371,8 +374,8 @@ def _image_summary(xp: ArrayModule, tag: Array, tensor: Array, *, max_images: in
             f"expected depth <= bad_color.size, got depth = {depth}, bad_color.size = {bad_colour.size}"
         )
     values = []
-    for number, one in enumerate(tensor[:max_images]):
-        pixels = one if one.dtype == np.uint8 else shades(one, bad_colour[:depth])
+    for number, item in enumerate(tensor[:max_images]):
+        pixels = item if item.dtype == np.uint8 else shades(item, bad_colour[:depth])
         fields = {
             "height": height,
             "width": width,
@@ -397,10 +400,10 @@ def _audio_summary(
     if not rate > 0:
         raise InvalidArgumentError.of("sample_rate must be > 0")
     values = []
-    for number, one in enumerate(tensor[:max_outputs]):
-        if not len(one) and rules() == "1.15":
+    for number, item in enumerate(tensor[:max_outputs]):
+        if not len(item) and rules() == "1.15":
             raise InvalidArgumentError.of("num_frames must be positive.")
-        frames = one if one.ndim == 2 else one[:, None]
+        frames = item if item.ndim == 2 else item[:, None]
         if not frames.shape[1]:
             raise InvalidArgumentError.of("num_channels must be positive.")
         fields = {

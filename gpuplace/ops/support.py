@@ -1,4 +1,4 @@
-"""What the blocks of the op library share: adding an op, elementwise shapes, gradients of broadcasting.
+"""Helpers shared by the op library: adding an op, elementwise shapes, gradients of broadcasting.
 
 Source: tensorflow/core/framework/common_shape_fns.cc and tensorflow/python/ops/math_grad.py, release 1.15.
 """
@@ -21,17 +21,17 @@ from gpuplace.typing import ArrayModule, DTypeLike
 
 
 def new(op_type: str, name: str | None = None, **arguments: Any) -> Tensor:
-    """Adds an op with one output and returns it; the arguments are those of ``apply_op``."""
+    """Add an op with one output and return the output; the arguments are those of ``apply_op``."""
     return apply_op(op_type, name, **arguments).outputs[0]
 
 
 def new_list(op_type: str, name: str | None = None, **arguments: Any) -> list[Tensor]:
-    """Adds an op and returns its outputs."""
+    """Add an op and return its outputs."""
     return list(apply_op(op_type, name, **arguments).outputs)
 
 
 def same_shape(op: Operation) -> Sequence[TensorShape]:
-    """Shape function: every output is shaped like the first input."""
+    """Shape function: every output has the shape of the first input."""
     return (op.inputs[0].shape,) * max(1, len(op.op_def.outputs if op.op_def else ()))
 
 
@@ -41,22 +41,22 @@ def scalar_shape(op: Operation) -> Sequence[TensorShape]:
 
 
 def shape_of_second(op: Operation) -> Sequence[TensorShape]:
-    """The shape of the second input."""
+    """Shape function: the shape of the second input."""
     return (op.inputs[1].shape,)
 
 
 def unknown_shape(op: Operation) -> Sequence[TensorShape]:
-    """A shape that is known at run time only."""
+    """Shape function: a shape that is known only at run time."""
     return (UNKNOWN_SHAPE,)
 
 
 def no_outputs(op: Operation) -> Sequence[TensorShape]:
-    """The shapes of what gives nothing."""
+    """Shape function of ops without outputs."""
     return ()
 
 
 def broadcast(left: TensorShape, right: TensorShape) -> TensorShape:
-    """The shape of an elementwise result; ValueError in the words of the C++ shape functions."""
+    """Return the shape of an elementwise result; raise ValueError with the message of the C++ shape functions."""
     a, b = left.sizes, right.sizes
     if a is None or b is None:
         return UNKNOWN_SHAPE
@@ -66,8 +66,8 @@ def broadcast(left: TensorShape, right: TensorShape) -> TensorShape:
     result: list[int | None] = []
     for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
         if x is None or y is None:
-            known = y if x is None else x
-            result.append(None if known == 1 else known)
+            size = y if x is None else x
+            result.append(None if size == 1 else size)
         elif x == y or y == 1:
             result.append(x)
         elif x == 1:
@@ -83,13 +83,13 @@ def broadcast_shape(op: Operation) -> Sequence[TensorShape]:
 
 
 def unary_ufunc(function: str, *op_types: str, slow: bool = False) -> None:
-    """Elementwise ops that are one NumPy function of one tensor, called bare by a plan."""
+    """Define elementwise ops that are one NumPy function of one tensor, which a plan calls directly."""
     shape_function(*op_types)(same_shape)
     _ufunc(function, op_types, slow)
 
 
 def binary_ufunc(function: str, *op_types: str) -> None:
-    """Elementwise ops that are one NumPy function of two tensors that broadcast, called bare by a plan."""
+    """Define elementwise ops that are one NumPy function of two broadcast tensors, which a plan calls directly."""
     shape_function(*op_types)(broadcast_shape)
     _ufunc(function, op_types)
 
@@ -103,7 +103,7 @@ def _ufunc(function: str, op_types: tuple[str, ...], slow: bool = False) -> None
 
 
 def shape_tensor(tensor: Tensor) -> Tensor:
-    """The shape of ``tensor`` as an int32 vector: a constant where it is known."""
+    """Return the shape of ``tensor`` as an int32 vector, a constant if it is static."""
     from_sizes = tensor.shape.sizes
     if from_sizes is None or None in from_sizes:
         return new("Shape", input=tensor)
@@ -111,21 +111,21 @@ def shape_tensor(tensor: Tensor) -> Tensor:
 
 
 def constant_of(value: Any, name: str, dtype: DTypeLike = "int32") -> Tensor:
-    """A constant of that type; an empty list is fine."""
+    """Return a constant of that type; ``value`` may be an empty list."""
     return make_constant(value, dtype, name=name)
 
 
 def sum_to(grad: Tensor, axes: Tensor, shape: Tensor) -> Tensor:
-    """``grad`` summed over ``axes`` and shaped ``shape``: back through a broadcast."""
+    """Sum ``grad`` over ``axes`` and reshape it to ``shape``: the gradient of a broadcast."""
     return new("Reshape", tensor=new("Sum", input=grad, reduction_indices=axes), shape=shape)
 
 
 Broadcast = list[tuple[Tensor, Tensor]]
-"""Per input of a binary operation: the axes to sum its gradient over, and its shape."""
+"""For each input of a binary operation, the axes to sum its gradient over and its shape."""
 
 
 def broadcast_of(x: Tensor, y: Tensor) -> Broadcast:
-    """Find the axes along which two tensors are broadcast."""
+    """Return the axes along which two tensors are broadcast, and their shapes."""
     shapes = shape_tensor(x), shape_tensor(y)
     axes = apply_op("BroadcastGradientArgs", s0=shapes[0], s1=shapes[1]).outputs
     return list(zip(axes, shapes, strict=True))
@@ -134,31 +134,31 @@ def broadcast_of(x: Tensor, y: Tensor) -> Broadcast:
 def broadcast_gradients(
     op: Operation, of_x: Callable[[], Tensor], of_y: Callable[[], Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """The gradients that two functions build, each summed back to the shape of its input before the next is built."""
+    """Return the gradients that two functions build, each reduced to its input's shape before the next is built."""
     back_x, back_y = broadcast_of(*op.inputs[:2])
     first = sum_to(of_x(), *back_x)
     return first, sum_to(of_y(), *back_y)
 
 
-def _reduced_axes(mine: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:
-    """The axes of the broadcast shape along which a gradient is summed back to ``mine``."""
-    rank = max(len(mine), len(other))
-    padded = (1,) * (rank - len(mine)) + mine
+def _reduced_axes(sizes: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:
+    """Return the axes of the broadcast shape over which to sum a gradient back to ``mine``."""
+    rank = max(len(sizes), len(other))
+    padded = (1,) * (rank - len(sizes)) + sizes
     return [axis for axis in range(rank) if padded[axis] == 1]
 
 
 def is_first_alone_needed(op: Operation) -> bool:
-    """Return whether nobody needs the gradient of the second input, and that input is a scalar."""
+    """Return whether the second input is a scalar whose gradient is not needed."""
     return 1 in skipped_inputs(op) and op.inputs[1].shape.sizes == ()
 
 
 def reduced_gradients(
     op: Operation, grad: Tensor, of_x: Callable[[], Tensor], of_y: Callable[[], Tensor]
 ) -> tuple[Tensor | None, Tensor | None]:
-    """The gradients that two functions build, summed where the inputs' known shapes differ from the output's.
+    """Return the gradients that two functions build, summed where an input's static shape differs from the output's.
 
-    Where shapes are known the axes are constants. As in TensorFlow, the first use of a pair of shapes in a graph
-    leaves the operation behind that found the axes. A gradient that nobody needs is None.
+    Static shapes make the axes constants. As in TensorFlow, the operation that finds the axes stays in the graph at the
+    first use of a pair of shapes. A gradient that is not needed is None.
     """
     x, y = op.inputs[:2]
     a, b = x.shape.sizes, y.shape.sizes
@@ -168,34 +168,34 @@ def reduced_gradients(
         axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
         first = None if 0 in skipped else sum_to(of_x(), axes_x, shape_x)
         return first, None if 1 in skipped else sum_to(of_y(), axes_y, shape_y)
-    known: set[tuple[Any, Any]] = op.graph.attached.setdefault("broadcasts seen", set())
-    if (a, b) not in known:
-        known.add((a, b))
+    pairs_seen: set[tuple[Any, Any]] = op.graph.attached.setdefault("broadcasts seen", set())
+    if (a, b) not in pairs_seen:
+        pairs_seen.add((a, b))
         apply_op("BroadcastGradientArgs", s0=np.array(a, np.int32), s1=np.array(b, np.int32))
-    found: list[Tensor | None] = []
-    for i, (mine, other, make) in enumerate(((a, b, of_x), (b, a, of_y))):
+    gradients: list[Tensor | None] = []
+    for i, (own_sizes, other, make) in enumerate(((a, b, of_x), (b, a, of_y))):
         if i in skipped:
-            found.append(None)
+            gradients.append(None)
             continue
         gradient = make()
-        if mine != grad.shape.sizes:
-            axes = np.array(_reduced_axes(mine, other), np.int32)
+        if own_sizes != grad.shape.sizes:
+            axes = np.array(_reduced_axes(own_sizes, other), np.int32)
             gradient = new("Sum", input=gradient, reduction_indices=axes)
-            gradient = new("Reshape", tensor=gradient, shape=np.array(mine, np.int32))
-        found.append(gradient)
-    return found[0], found[1]
+            gradient = new("Reshape", tensor=gradient, shape=np.array(own_sizes, np.int32))
+        gradients.append(gradient)
+    return gradients[0], gradients[1]
 
 
 def after(grad: Tensor) -> Any:
-    """A scope whose ops run after ``grad``, so that what a gradient recomputes is not computed in the forward pass."""
+    """Return a scope whose ops run after ``grad``, so that a gradient's recomputations stay out of the forward pass."""
     return grad.graph.control_dependencies([grad])
 
 
 def conjugate(x: Tensor) -> Tensor:
-    """The complex conjugate; real tensors as they are."""
+    """Return the complex conjugate; real tensors are returned unchanged."""
     return new("Conj", input=x) if x.dtype.is_complex else x
 
 
 def like(value: Any, tensor: Tensor, name: str = "Const") -> Tensor:
-    """A scalar constant of ``tensor``'s type."""
+    """Return a scalar constant of ``tensor``'s type."""
     return constant_of(value, name, tensor.dtype.base_dtype)

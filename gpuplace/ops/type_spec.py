@@ -1,4 +1,4 @@
-"""``TypeSpec``: what is known of a value of a graph, which may consist of several tensors.
+"""``TypeSpec``: the static description of a value in a graph, which may consist of several tensors.
 
 >>> spec = TensorSpec([None, 3], "int32")
 >>> spec.is_compatible_with(TensorSpec([2, 3], "int32"))
@@ -29,10 +29,10 @@ __all__ = ["TensorSpec", "TypeSpec"]
 
 
 class TypeSpec:
-    """What is known of a value of one kind; its subclasses are for tensors, sparse tensors and the like.
+    """Static description of a value; subclasses describe tensors, sparse tensors and the like.
 
-    A subclass says which facts these are (``_serialize``), which its constructor takes in the same order, and how a
-    value comes from tensors.
+    A subclass lists its facts in ``_serialize``, takes them in the same order in its constructor, and converts values
+    to and from tensors.
     """
 
     @property
@@ -41,20 +41,20 @@ class TypeSpec:
         raise NotImplementedError(f"{type(self).__name__}.value_type")
 
     def _serialize(self) -> tuple[Any, ...]:
-        """The facts, in the order of the constructor's arguments."""
+        """Return the facts, in the order of the constructor's arguments."""
         raise NotImplementedError(f"{type(self).__name__}._serialize()")
 
     @property
     def _component_specs(self) -> Any:
-        """The specs of the tensors that a value consists of, in some structure."""
+        """The specs of a value's tensors, in some structure."""
         raise NotImplementedError(f"{type(self).__name__}._component_specs()")
 
     def _to_components(self, value: Any) -> Any:
-        """The tensors that a value consists of, in the structure of ``_component_specs``."""
+        """Return a value's tensors, in the structure of ``_component_specs``."""
         raise NotImplementedError(f"{type(self).__name__}._to_components()")
 
     def _from_components(self, components: Any) -> Any:
-        """The value that consists of these tensors."""
+        """Return the value with these tensors."""
         raise NotImplementedError(f"{type(self).__name__}._from_components()")
 
     @property
@@ -63,15 +63,15 @@ class TypeSpec:
         return nest.flatten(self._component_specs)
 
     def _to_tensor_list(self, value: Any) -> list[Tensor]:
-        """The tensors that stand for a value where values are put together along a new axis."""
+        """Return the tensors to stack for a value when values are stacked along a new axis."""
         return nest.flatten(self._to_components(value))
 
     def _from_compatible_tensor_list(self, tensor_list: list[Tensor]) -> Any:
-        """The value that tensors of ``_to_tensor_list`` stand for."""
+        """Return the value for the tensors of ``_to_tensor_list``."""
         return self._from_components(nest.pack_sequence_as(self._component_specs, tensor_list))
 
     def _from_tensor_list(self, tensor_list: list[Tensor]) -> Any:
-        """The same; ValueError for tensors that cannot stand for such a value."""
+        """Return the value for these tensors; raise ValueError if they do not match the spec."""
         expected = self._flat_tensor_specs
         if len(tensor_list) != len(expected):
             raise ValueError("Incompatible input: wrong number of tensors")
@@ -83,15 +83,15 @@ class TypeSpec:
         return self._from_compatible_tensor_list(tensor_list)
 
     def _batch(self, batch_size: int | None) -> TypeSpec:
-        """What so many such values are, put together along a new axis; None: there may be any number."""
+        """Return the spec of ``batch_size`` such values stacked along a new axis; None: any number."""
         raise NotImplementedError(f"{type(self).__name__}._batch")
 
     def _unbatch(self) -> TypeSpec:
-        """What a row of such a value is; ValueError for a scalar."""
+        """Return the spec of one row of a value; raise ValueError for a scalar."""
         raise NotImplementedError(f"{type(self).__name__}._unbatch")
 
     def _to_batched_tensor_list(self, value: Any) -> list[Tensor]:
-        """The tensors whose rows the rows of a value consist of; ValueError for a scalar."""
+        """Return tensors whose rows are the rows of a value; raise ValueError for a scalar."""
         tensors = self._to_tensor_list(value)
         if any(tensor.shape.ndims == 0 for tensor in tensors):
             raise ValueError(
@@ -101,25 +101,25 @@ class TypeSpec:
         return tensors
 
     def _to_legacy_output_types(self) -> Any:
-        """What stands for it among the types of a dataset's elements."""
+        """Return the entry for the values in a dataset's ``output_types``."""
         return self
 
     def _to_legacy_output_shapes(self) -> Any:
-        """What stands for it among their shapes."""
+        """Return the entry for the values in a dataset's ``output_shapes``."""
         return self
 
     def _to_legacy_output_classes(self) -> Any:
-        """What stands for it among their classes."""
+        """Return the entry for the values in a dataset's ``output_classes``."""
         return self
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a value, or all values of another spec, may be of this one.
+        """Return whether a value, or every value of another spec, matches this spec.
 
         Args:
-            spec_or_value: the value, or a spec.
+            spec_or_value: a value or a spec.
 
         Raises:
-            TypeError: it is neither.
+            TypeError: the argument is neither.
         """
         other = spec_or_value if isinstance(spec_or_value, TypeSpec) else type_spec_from_value(spec_or_value)
         if type(self) is not type(other):
@@ -127,7 +127,7 @@ class TypeSpec:
         return all(map(_fits, self._serialize(), other._serialize()))
 
     def most_specific_compatible_type(self, other: TypeSpec) -> Any:
-        """The spec of the values of either, with all that is known of both.
+        """Return the most specific spec that both specs' values match.
 
         Args:
             other: another spec.
@@ -136,7 +136,7 @@ class TypeSpec:
             A spec of this class.
 
         Raises:
-            ValueError: nothing is of both.
+            ValueError: no spec matches the values of both.
         """
         if type(self) is not type(other):
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
@@ -158,47 +158,47 @@ class TypeSpec:
         return f"{type(self).__name__}{self._serialize()!r}"
 
 
-def _fits(mine: Any, theirs: Any) -> bool:
-    """Whether a fact of one spec holds for another."""
-    if isinstance(mine, TensorShape) and isinstance(theirs, TensorShape):
-        return mine.is_compatible_with(theirs)
-    if isinstance(mine, DType) and isinstance(theirs, DType):
-        return mine.is_compatible_with(theirs)
-    if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
-        return mine.is_compatible_with(theirs)
-    if type(mine) is not type(theirs):
+def _fits(fact: Any, other_fact: Any) -> bool:
+    """Return whether a fact of one spec holds for another."""
+    if isinstance(fact, TensorShape) and isinstance(other_fact, TensorShape):
+        return fact.is_compatible_with(other_fact)
+    if isinstance(fact, DType) and isinstance(other_fact, DType):
+        return fact.is_compatible_with(other_fact)
+    if isinstance(fact, TypeSpec) and isinstance(other_fact, TypeSpec):
+        return fact.is_compatible_with(other_fact)
+    if type(fact) is not type(other_fact):
         return False
-    parts, others = nest.items(mine), nest.items(theirs)
+    parts, others = nest.items(fact), nest.items(other_fact)
     if parts is not None and others is not None:
         return len(parts) == len(others) and all(
-            key == other_key and _fits(one, other)
-            for (key, one), (other_key, other) in zip(parts, others, strict=True)
+            key == other_key and _fits(first, second)
+            for (key, first), (other_key, second) in zip(parts, others, strict=True)
         )
-    return bool(np.all(mine == theirs))
+    return bool(np.all(fact == other_fact))
 
 
-def _common(mine: Any, theirs: Any) -> Any:
-    """What is known of both; ValueError for facts that contradict each other."""
-    if isinstance(mine, TensorShape) and isinstance(theirs, TensorShape):
-        return common_shape(mine, theirs)
-    if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
-        return mine.most_specific_compatible_type(theirs)
-    parts, others = nest.items(mine), nest.items(theirs)
+def _common(fact: Any, other_fact: Any) -> Any:
+    """Return the most specific fact that covers both; raise ValueError for facts that contradict each other."""
+    if isinstance(fact, TensorShape) and isinstance(other_fact, TensorShape):
+        return common_shape(fact, other_fact)
+    if isinstance(fact, TypeSpec) and isinstance(other_fact, TypeSpec):
+        return fact.most_specific_compatible_type(other_fact)
+    parts, others = nest.items(fact), nest.items(other_fact)
     if (
         parts
         and others
-        and type(mine) is type(theirs)
+        and type(fact) is type(other_fact)
         and [key for key, _ in parts] == [key for key, _ in others]
     ):
-        common = [_common(one, other) for (_, one), (_, other) in zip(parts, others, strict=True)]
-        return nest.like(mine, common)
-    if not _fits(mine, theirs):
-        raise ValueError(f"Types are not compatible: {mine!r} vs {theirs!r}")
-    return mine
+        common = [_common(first, second) for (_, first), (_, second) in zip(parts, others, strict=True)]
+        return nest.like(fact, common)
+    if not _fits(fact, other_fact):
+        raise ValueError(f"Types are not compatible: {fact!r} vs {other_fact!r}")
+    return fact
 
 
 def _key(fact: Any) -> Any:
-    """Something that can be hashed, equal for facts that are equal."""
+    """Return a hashable key that is equal for equal facts."""
     if isinstance(fact, TensorShape):
         return fact.sizes
     if isinstance(fact, np.ndarray):
@@ -208,20 +208,20 @@ def _key(fact: Any) -> Any:
 
 
 def common_shape(first: TensorShape, second: TensorShape) -> TensorShape:
-    """What is known of a shape that is one of two."""
+    """Return the most specific shape that both shapes match."""
     if first.sizes is None or second.sizes is None or len(first.sizes) != len(second.sizes):
         return TensorShape(None)
     pairs = zip(first.sizes, second.sizes, strict=True)
-    return TensorShape([one if one == other else None for one, other in pairs])
+    return TensorShape([left if left == right else None for left, right in pairs])
 
 
 class TensorSpec(TypeSpec):
-    """What is known of a tensor: its shape and type.
+    """Static description of a tensor: shape and type.
 
     Args:
-        shape: what is known of its shape.
-        dtype: its type.
-        name: a name for it; None: none.
+        shape: the shape, possibly partial.
+        dtype: the dtype.
+        name: an optional name.
     """
 
     def __init__(self, shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> None:
@@ -231,24 +231,24 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
-        """The same as another spec, or with another name.
+        """Return a copy of another spec, optionally with another name.
 
         Args:
-            spec: the other one.
+            spec: the spec to copy.
             name: the name; None: that of ``spec``.
         """
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
-        """What is known of a tensor.
+        """Return the spec of a tensor.
 
         Args:
             tensor: the tensor.
             name: a name; None: that of the operation.
 
         Raises:
-            ValueError: it is no tensor.
+            ValueError: the argument is not a tensor.
         """
         if not isinstance(tensor, Tensor):
             raise ValueError("`tensor` should be a tf.Tensor")
@@ -300,20 +300,20 @@ class TensorSpec(TypeSpec):
         return [tensor]
 
     def _batch(self, batch_size: int | None) -> TensorSpec:
-        """What so many such tensors are, put together along a new axis."""
+        """Return the spec of ``batch_size`` such tensors stacked along a new axis."""
         return TensorSpec(TensorShape([batch_size]).concatenate(self.shape), self.dtype)
 
     def _unbatch(self) -> TensorSpec:
-        """What a row of such a tensor is; ValueError for a scalar."""
+        """Return the spec of one row of a tensor; raise ValueError for a scalar."""
         if self.shape.ndims == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         return TensorSpec(self.shape[1:], self.dtype)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a tensor, or another spec, has this type and a shape that fits.
+        """Return whether a tensor, or another spec, has this dtype and a compatible shape.
 
         Args:
-            spec_or_value: the tensor, or a spec.
+            spec_or_value: a tensor or a spec.
         """
         return (
             isinstance(spec_or_value, TensorSpec | Tensor)
@@ -322,13 +322,13 @@ class TensorSpec(TypeSpec):
         )
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TensorSpec:
-        """The spec of the tensors of either; it has a name where both have that.
+        """Return the most specific spec that both specs' tensors match; it keeps the name if both have the same.
 
         Args:
-            other: the other spec, of the same type.
+            other: another spec of the same dtype.
 
         Raises:
-            ValueError: it is of another type.
+            ValueError: the dtypes differ.
         """
         if not isinstance(other, TensorSpec) or self.dtype is not other.dtype:
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
@@ -340,24 +340,24 @@ class TensorSpec(TypeSpec):
 
 
 _spec_makers: list[tuple[type, Callable[[Any], TypeSpec], bool]] = []
-"""Classes of values, each with what gives the spec of one, and whether it does for subclasses."""
+"""For each class of values, the function that returns a value's spec and whether it also covers subclasses."""
 
 
 def register_type_spec_from_value_converter(
     type_object: type, converter_fn: Callable[[Any], TypeSpec], allow_subclass: bool = False
 ) -> None:
-    """Says what gives the spec of a value of some class; what is said later counts first.
+    """Register the function that returns the spec of values of a class; later registrations take precedence.
 
     Args:
         type_object: the class.
-        converter_fn: a function of a value.
-        allow_subclass: whether it is for values of subclasses too.
+        converter_fn: a function from a value to its spec.
+        allow_subclass: whether it also covers values of subclasses.
     """
     _spec_makers.insert(0, (type_object, converter_fn, allow_subclass))
 
 
 def known_type_spec(value: Any) -> TypeSpec | None:
-    """The spec of a value of a class that has specs, or of a list of such values alike; None for any other value."""
+    """Return the spec of a value with a registered class, or of a list of like values; None for any other value."""
     if isinstance(value, list) and value:
         return _spec_of_list(value)
     if isinstance(value, Tensor):
@@ -372,26 +372,26 @@ def known_type_spec(value: Any) -> TypeSpec | None:
 
 def _spec_of_list(values: list[Any]) -> TypeSpec | None:
     specs = []
-    for one in values:
-        spec = known_type_spec(one)
+    for first in values:
+        spec = known_type_spec(first)
         if spec is None:
             return None
         specs.append(spec)
     try:
-        common = functools.reduce(lambda one, other: one.most_specific_compatible_type(other), specs)
+        common = functools.reduce(lambda first, second: first.most_specific_compatible_type(second), specs)
         return common._batch(len(values))
-    except (ValueError, NotImplementedError):  # they have nothing in common, or cannot be put together
+    except (ValueError, NotImplementedError):  # no common spec, or not stackable
         return None
 
 
 def type_spec_from_value(value: Any) -> Any:
-    """The spec of a value.
+    """Return the spec of a value.
 
     Args:
-        value: a tensor, a sparse tensor and the like, or what can be converted to a tensor.
+        value: a tensor, a sparse tensor and the like, or anything convertible to a tensor.
 
     Raises:
-        TypeError: it is nothing of the kind.
+        TypeError: the value has no spec.
     """
     spec = known_type_spec(value)
     if spec is not None:

@@ -1,7 +1,7 @@
-"""Shapes of ops that can be placed and are not computed here: fused and quantized ones, cuDNN's and later versions.
+"""Shapes of ops that gpuplace can place but does not compute: fused, quantized, cuDNN and later ops.
 
-Most are shaped as an op that is computed, whose function they share. Handles (resources, datasets) are scalars and need
-no function.
+Most have the shape function of a similar op that is computed. Handles (resources, datasets) are scalars and need no
+function.
 
 Source: tensorflow/core/ops/*.cc, releases 1.15 and 2.21.
 """
@@ -20,16 +20,16 @@ from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 
 
-def _as(computed: str, *op_types: str) -> None:
-    """Says that ops are shaped as another one; outputs that it lacks are scalars."""
+def _shaped_like(computed: str, *op_types: str) -> None:
+    """Give ops the shape function of another op; outputs that the other lacks are scalars."""
 
     def shapes(op: Operation) -> Any:
         function = shape_function_of(computed)
         if not _LACKING.keys() <= op.attrs.keys():
             op = copy.copy(op)
             op.attrs = {**_LACKING, **op.attrs}
-        found = list(function(op)) if function is not None else []
-        return (found + [SCALAR_SHAPE] * _outputs(op))[: _outputs(op)]
+        computed_shapes = list(function(op)) if function is not None else []
+        return (computed_shapes + [SCALAR_SHAPE] * _outputs(op))[: _outputs(op)]
 
     shape_function(*op_types)(shapes)
 
@@ -38,18 +38,18 @@ _LACKING = {
     **{"data_format": b"NHWC", "explicit_paddings": (), "dilations": (1, 1, 1, 1)},
     **{"transpose_a": False, "transpose_b": False, "adj_x": False, "adj_y": False},
 }
-"""Attributes that some of these ops lack, as the computed ones have them by default."""
+"""Attributes that some of these ops lack, with the computed ops' defaults."""
 
 
 def _outputs(op: Operation) -> int:
-    """How many outputs an op has, which its shapes are to be found for."""
+    """Return the number of outputs of an op."""
     if op.outputs or op.op_def is None:
         return len(op.outputs)
     return len(op.op_def.output_types({**op.op_def.defaults, **op.attrs}))
 
 
-def _as_first(*op_types: str) -> None:
-    """Says that the first output is shaped as the first input; the others are scalars."""
+def _shaped_like_first(*op_types: str) -> None:
+    """Give ops a shape function whose first output has the first input's shape; the other outputs are scalars."""
     shape_function(*op_types)(lambda op: [op.inputs[0].shape, *[SCALAR_SHAPE] * (_outputs(op) - 1)])
 
 
@@ -59,64 +59,74 @@ def _vector(size: int | None = None) -> TensorShape:
 
 # Fused, quantized and later versions of computed ops
 
-_as("Conv2D", "_FusedConv2D", "_MklConv2D", "_MklNativeConv2D", "_MklFusedConv2D", "_MklNativeFusedConv2D")
-_as(
+_shaped_like(
+    "Conv2D", "_FusedConv2D", "_MklConv2D", "_MklNativeConv2D", "_MklFusedConv2D", "_MklNativeFusedConv2D"
+)
+_shaped_like(
     "Conv2D",
     "QuantizedConv2D",
     "QuantizedConv2DAndRelu",
     "QuantizedConv2DWithBias",
     "QuantizedConv2DAndRequantize",
 )
-_as(
+_shaped_like(
     "Conv2D",
     "QuantizedConv2DAndReluAndRequantize",
     "QuantizedConv2DWithBiasAndRelu",
     "QuantizedConv2DPerChannel",
 )
-_as("Conv2D", "QuantizedConv2DWithBiasAndReluAndRequantize", "QuantizedConv2DWithBiasAndRequantize")
-_as("Conv2D", "QuantizedConv2DWithBiasSumAndRelu", "QuantizedConv2DWithBiasSumAndReluAndRequantize")
-_as(
+_shaped_like("Conv2D", "QuantizedConv2DWithBiasAndReluAndRequantize", "QuantizedConv2DWithBiasAndRequantize")
+_shaped_like("Conv2D", "QuantizedConv2DWithBiasSumAndRelu", "QuantizedConv2DWithBiasSumAndReluAndRequantize")
+_shaped_like(
     "Conv2D",
     "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize",
     "_MklConv2DWithBias",
     "_MklNativeConv2DWithBias",
 )
-_as("Conv3D", "_FusedConv3D", "_MklConv3D", "_MklNativeConv3D", "_MklNativeFusedConv3D")
-_as(
+_shaped_like("Conv3D", "_FusedConv3D", "_MklConv3D", "_MklNativeConv3D", "_MklNativeFusedConv3D")
+_shaped_like(
     "DepthwiseConv2dNative",
     "_FusedDepthwiseConv2dNative",
     "QuantizedDepthwiseConv2D",
     "_MklDepthwiseConv2dNative",
 )
-_as("DepthwiseConv2dNative", "QuantizedDepthwiseConv2DWithBias", "QuantizedDepthwiseConv2DWithBiasAndRelu")
-_as(
+_shaped_like(
+    "DepthwiseConv2dNative", "QuantizedDepthwiseConv2DWithBias", "QuantizedDepthwiseConv2DWithBiasAndRelu"
+)
+_shaped_like(
     "DepthwiseConv2dNative",
     "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize",
     "_MklNativeDepthwiseConv2dNative",
 )
-_as("MatMul", "_FusedMatMul", "_MklMatMul", "_MklFusedMatMul", "_MklNativeFusedMatMul", "QuantizedMatMul")
-_as(
+_shaped_like(
+    "MatMul", "_FusedMatMul", "_MklMatMul", "_MklFusedMatMul", "_MklNativeFusedMatMul", "QuantizedMatMul"
+)
+_shaped_like(
     "MatMul",
     "QuantizedMatMulWithBias",
     "QuantizedMatMulWithBiasAndRelu",
     "QuantizedMatMulWithBiasAndRequantize",
 )
-_as("MatMul", "QuantizedMatMulWithBiasAndReluAndRequantize", "QuantizedMatMulWithBiasAndDequantize")
-_as("BatchMatMulV2", "BatchMatMulV3", "_MklBatchMatMul", "_MklBatchMatMulV2", "_MklFusedBatchMatMulV2")
-_as("BiasAdd", "BiasAddV1", "QuantizedBiasAdd")
-_as("AvgPool", "QuantizedAvgPool", "_MklAvgPool", "_MklNativeAvgPool")
-_as("MaxPool", "QuantizedMaxPool", "_MklMaxPool", "_MklNativeMaxPool")
-_as("FusedBatchNormV3", "_FusedBatchNormEx", "_MklFusedBatchNormV3", "_MklNativeFusedBatchNormV3")
-_as("FusedBatchNorm", "_MklFusedBatchNorm", "_MklNativeFusedBatchNorm")
-_as("ResizeBilinear", "QuantizedResizeBilinear")
-_as("ConcatV2", "_MklConcatV2")
-_as("Mul", "QuantizedMul", "QuantizedAdd", "Xlog1py", "NextAfter")
-_as("RandomUniform", "StatelessRandomUniformFullInt", "StatelessRandomUniformV2")
-_as("RandomUniform", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2")
-_as(
+_shaped_like("MatMul", "QuantizedMatMulWithBiasAndReluAndRequantize", "QuantizedMatMulWithBiasAndDequantize")
+_shaped_like(
+    "BatchMatMulV2", "BatchMatMulV3", "_MklBatchMatMul", "_MklBatchMatMulV2", "_MklFusedBatchMatMulV2"
+)
+_shaped_like("BiasAdd", "BiasAddV1", "QuantizedBiasAdd")
+_shaped_like("AvgPool", "QuantizedAvgPool", "_MklAvgPool", "_MklNativeAvgPool")
+_shaped_like("MaxPool", "QuantizedMaxPool", "_MklMaxPool", "_MklNativeMaxPool")
+_shaped_like("FusedBatchNormV3", "_FusedBatchNormEx", "_MklFusedBatchNormV3", "_MklNativeFusedBatchNormV3")
+_shaped_like("FusedBatchNorm", "_MklFusedBatchNorm", "_MklNativeFusedBatchNorm")
+_shaped_like("ResizeBilinear", "QuantizedResizeBilinear")
+_shaped_like("ConcatV2", "_MklConcatV2")
+_shaped_like("Mul", "QuantizedMul", "QuantizedAdd", "Xlog1py", "NextAfter")
+_shaped_like("RandomUniform", "StatelessRandomUniformFullInt", "StatelessRandomUniformV2")
+_shaped_like(
+    "RandomUniform", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2"
+)
+_shaped_like(
     "RandomUniform", "StatelessRandomUniformFullIntV2", "ParameterizedTruncatedNormal", "NonDeterministicInts"
 )
-_as(
+_shaped_like(
     "UnsortedSegmentSum",
     "SegmentSumV2",
     "SegmentProdV2",
@@ -124,52 +134,64 @@ _as(
     "SegmentMinV2",
     "UnsortedSegmentJoin",
 )
-_as("TensorScatterAdd", "TensorScatterMax", "TensorScatterMin")
-_as("ScatterNdAdd", "ScatterNdMax", "ScatterNdMin")
-_as("ResourceScatterNdAdd", "ResourceScatterNdMax", "ResourceScatterNdMin")
-_as("MatrixDiagV2", "MatrixDiagV3")
-_as("MatrixDiagPartV2", "MatrixDiagPartV3")
-_as("MatrixSetDiagV2", "MatrixSetDiagV3")
-_as("ReverseV2", "Reverse")
-_as(
+_shaped_like("TensorScatterAdd", "TensorScatterMax", "TensorScatterMin")
+_shaped_like("ScatterNdAdd", "ScatterNdMax", "ScatterNdMin")
+_shaped_like("ResourceScatterNdAdd", "ResourceScatterNdMax", "ResourceScatterNdMin")
+_shaped_like("MatrixDiagV2", "MatrixDiagV3")
+_shaped_like("MatrixDiagPartV2", "MatrixDiagPartV3")
+_shaped_like("MatrixSetDiagV2", "MatrixSetDiagV3")
+_shaped_like("ReverseV2", "Reverse")
+_shaped_like(
     "LookupTableSizeV2",
     "LookupTableSize",
     "QueueSize",
     "ReaderNumRecordsProduced",
     "ReaderNumWorkUnitsCompleted",
 )
-_as("ReaderReadV2", "ReaderRead")
-_as("ReaderReadUpToV2", "ReaderReadUpTo")
-_as("ExtractGlimpse", "ExtractGlimpseV2")
-_as("Cumsum", "CumulativeLogsumexp")
-_as("SampleDistortedBoundingBoxV2", "StatelessSampleDistortedBoundingBox")
-_as("CTCLoss", "CTCLossV2")
+_shaped_like("ReaderReadV2", "ReaderRead")
+_shaped_like("ReaderReadUpToV2", "ReaderReadUpTo")
+_shaped_like("ExtractGlimpse", "ExtractGlimpseV2")
+_shaped_like("Cumsum", "CumulativeLogsumexp")
+_shaped_like("SampleDistortedBoundingBoxV2", "StatelessSampleDistortedBoundingBox")
+_shaped_like("CTCLoss", "CTCLossV2")
 
-# As the first input
+# Ops whose output has the shape of their first input
 
-_as_first("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizedReluX")
-_as_first("QuantizeAndDequantizeV4", "QuantizeV2", "Dequantize", "Requantize", "QuantizeDownAndShrinkRange")
-_as_first("RequantizePerChannel", "QuantizedRelu", "QuantizedRelu6", "QuantizedInstanceNorm", "DebugIdentity")
-_as_first("QuantizedBatchNormWithGlobalNormalization", "CheckNumericsV2")
-_as_first("BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e")
-_as_first("BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence", "Erfinv", "Ndtri")
-_as_first("Bucketize", "PopulationCount", "CholeskyGrad")
-_as_first("StatelessShuffle", "Copy", "CopyHost")
-_as_first("BatchCholesky", "BatchCholeskyGrad", "BatchMatrixInverse", "BatchFFT")
-_as_first("BatchIFFT", "BatchFFT2D", "BatchIFFT2D", "BatchFFT3D", "BatchIFFT3D", "BatchMatrixBandPart")
-_as_first("FFTND", "IFFTND", "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugIdentityV2")
-_as_first(
+_shaped_like_first(
+    "QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizedReluX"
+)
+_shaped_like_first(
+    "QuantizeAndDequantizeV4", "QuantizeV2", "Dequantize", "Requantize", "QuantizeDownAndShrinkRange"
+)
+_shaped_like_first(
+    "RequantizePerChannel", "QuantizedRelu", "QuantizedRelu6", "QuantizedInstanceNorm", "DebugIdentity"
+)
+_shaped_like_first("QuantizedBatchNormWithGlobalNormalization", "CheckNumericsV2")
+_shaped_like_first(
+    "BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e"
+)
+_shaped_like_first(
+    "BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence", "Erfinv", "Ndtri"
+)
+_shaped_like_first("Bucketize", "PopulationCount", "CholeskyGrad")
+_shaped_like_first("StatelessShuffle", "Copy", "CopyHost")
+_shaped_like_first("BatchCholesky", "BatchCholeskyGrad", "BatchMatrixInverse", "BatchFFT")
+_shaped_like_first(
+    "BatchIFFT", "BatchFFT2D", "BatchIFFT2D", "BatchFFT3D", "BatchIFFT3D", "BatchMatrixBandPart"
+)
+_shaped_like_first("FFTND", "IFFTND", "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugIdentityV2")
+_shaped_like_first(
     "CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "TensorStridedSliceUpdate", "RefSelect"
 )
-_as_first("AdjustContrast", "UnicodeTranscode", "UnicodeScript")
-_as_first("XlaOptimizationBarrier", "_UnaryOpsComposition")
-_as_first("ApplyAdagradV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
-_as_first("_HostCast")
+_shaped_like_first("AdjustContrast", "UnicodeTranscode", "UnicodeScript")
+_shaped_like_first("XlaOptimizationBarrier", "_UnaryOpsComposition")
+_shaped_like_first("ApplyAdagradV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
+_shaped_like_first("_HostCast")
 
 
 @shape_function("Einsum", "_MklEinsum")
 def _einsum(op: Operation) -> Any:
-    """The sizes of the indices of the result; of ``...`` those of the operands, broadcast."""
+    """Return the sizes of the result's indices; ``...`` stands for the broadcast sizes of the operands."""
     operands, _, result = op.attrs["equation"].decode().replace(" ", "").partition("->")
     sizes: dict[str, int | None] = {}
     rest: TensorShape | None = None
@@ -188,10 +210,17 @@ def _einsum(op: Operation) -> Any:
             )
         ends = shape[len(shape) - len(tail) :] if tail else ()
         for letter, size in zip(head + tail, (*shape[: len(head)], *ends), strict=True):
-            known = sizes.get(letter)
-            if known is not None and size is not None and known != size and 1 not in (known, size):
-                raise ValueError(f"Dimensions must be equal, but are {known} and {size}")
-            sizes[letter] = size if known is None or (known == 1 and size is not None) else known
+            known_size = sizes.get(letter)
+            if (
+                known_size is not None
+                and size is not None
+                and known_size != size
+                and 1 not in (known_size, size)
+            ):
+                raise ValueError(f"Dimensions must be equal, but are {known_size} and {size}")
+            sizes[letter] = (
+                size if known_size is None or (known_size == 1 and size is not None) else known_size
+            )
         if dots:
             middle = TensorShape.of(shape[len(head) : len(shape) - len(tail)])
             rest = middle if rest is None else broadcast_shapes(rest, middle)
@@ -201,7 +230,7 @@ def _einsum(op: Operation) -> Any:
     middle_sizes = rest.sizes if dots and rest is not None else ()
     return (
         TensorShape.of(
-            (*(sizes.get(one) for one in head), *(middle_sizes or ()), *(sizes.get(one) for one in tail))
+            (*(sizes.get(item) for item in head), *(middle_sizes or ()), *(sizes.get(item) for item in tail))
         ),
     )
 
@@ -380,12 +409,12 @@ def _nothing(op: Operation) -> Any:
     return ()
 
 
-# Pictures
+# Images
 
 
 @shape_function("DecodeImage", "DecodeWebP")
 def _decoded(op: Operation) -> Any:
-    """Of an animated GIF there are several pictures, so that the rank is not known where that may be."""
+    """Return the shape of decoded images; an animated GIF has several, so the rank may be unknown."""
     channels = op.attrs.get("channels", 0) or None
     if op.type == "DecodeWebP":
         return (TensorShape.of((None, None, None, channels)),)
@@ -399,7 +428,7 @@ def _transformed(op: Operation) -> Any:
     images = require_rank(op.inputs[0].shape, 4).sizes
     size = constant_value(op.inputs[2 if op.type.startswith("Image") else 1])
     assert images is not None
-    rows, columns = (None, None) if size is None else (int(one) for one in size)
+    rows, columns = (None, None) if size is None else (int(item) for item in size)
     return (TensorShape.of((images[0], rows, columns, images[3])),)
 
 
@@ -417,7 +446,7 @@ def _fractional_pool(op: Operation) -> Any:
         None if size is None else int(math.floor(size / ratio))
         for size, ratio in zip(images, ratios, strict=True)
     ]
-    # the kernel gives out one edge more than TensorFlow's shape function says
+    # the kernel returns one edge more than TensorFlow's shape function states
     edges = [_vector(None if size is None else size + 1) for size in sizes[1:3]]
     return TensorShape.of(tuple(sizes)), *edges
 
@@ -499,7 +528,7 @@ def _determinant(op: Operation) -> Any:
     return (_matrices(op)[0],)
 
 
-# Counting, sorting, parts of rows
+# Counting, sorting, slices of rows
 
 
 @shape_function("DenseBincount")
@@ -516,8 +545,8 @@ def _top(op: Operation) -> Any:
     if shape is None:
         return UNKNOWN_SHAPE, UNKNOWN_SHAPE
     axis = range(len(shape))[op.attrs.get("reduction_dimension", -1)]
-    made = TensorShape.of((*shape[:axis], op.attrs["k"], *shape[axis + 1 :]))
-    return made, made
+    result = TensorShape.of((*shape[:axis], op.attrs["k"], *shape[axis + 1 :]))
+    return result, result
 
 
 @shape_function("SparseSegmentSumGrad")
@@ -548,11 +577,11 @@ def _ragged_range(op: Operation) -> Any:
 @shape_function("RaggedGather")
 def _ragged_gather(op: Operation) -> Any:
     splits, values = op.attrs["OUTPUT_RAGGED_RANK"], op.inputs[-2].shape.sizes
-    found = [_vector()] * splits
+    result = [_vector()] * splits
     indices = op.inputs[-1].shape.num_elements()
     if indices is not None and op.inputs[-1].shape.ndims == 1:
-        found[0] = _vector(indices + 1)
-    return *found, UNKNOWN_SHAPE if values is None else TensorShape.of((None, *values[1:]))
+        result[0] = _vector(indices + 1)
+    return *result, UNKNOWN_SHAPE if values is None else TensorShape.of((None, *values[1:]))
 
 
 @shape_function("RaggedTensorToSparse")
@@ -565,21 +594,21 @@ def _ragged_to_sparse(op: Operation) -> Any:
 
 @shape_function("RaggedTensorToTensor")
 def _ragged_to_tensor(op: Operation) -> Any:
-    """The shape that is asked for, ``-1`` for any size; then what the values and the number of rows tell."""
-    asked, values = constant_value_as_shape(op.inputs[0]).sizes, op.inputs[1].shape.sizes
+    """Return the requested shape, with ``-1`` for any size, merged with those of the values and the number of rows."""
+    requested, values = constant_value_as_shape(op.inputs[0]).sizes, op.inputs[1].shape.sizes
     kinds = [bytes(kind) for kind in op.attrs["row_partition_types"]]
     counts_rows = bool(kinds) and kinds[0] == b"FIRST_DIM_SIZE"
     splits = len(kinds) - counts_rows
     if values is None:
-        return (UNKNOWN_SHAPE if asked is None else TensorShape.of(asked),)
-    found: list[int | None] = [*[None] * (splits + 1), *values[1:]]
+        return (UNKNOWN_SHAPE if requested is None else TensorShape.of(requested),)
+    sizes: list[int | None] = [*[None] * (splits + 1), *values[1:]]
     if counts_rows and (rows := constant_value(op.inputs[3])) is not None:
-        found[0] = int(rows)
-    if asked is not None:
-        if len(asked) != len(found):
-            raise ValueError(f"Shape must be rank {len(found)} but is rank {len(asked)}")
-        found = [size if wanted is None else wanted for size, wanted in zip(found, asked, strict=True)]
-    return (TensorShape.of(tuple(found)),)
+        sizes[0] = int(rows)
+    if requested is not None:
+        if len(requested) != len(sizes):
+            raise ValueError(f"Shape must be rank {len(sizes)} but is rank {len(requested)}")
+        sizes = [size if request is None else request for size, request in zip(sizes, requested, strict=True)]
+    return (TensorShape.of(tuple(sizes)),)
 
 
 @shape_function("RaggedTensorToVariant")
@@ -609,17 +638,17 @@ def _encoded(op: Operation) -> Any:
 
 @shape_function("ParseExampleV2")
 def _parsed(op: Operation) -> Any:
-    """Sparse features, dense ones, then values and rows of ragged ones, for one example or a batch."""
+    """Return the shapes of sparse and dense features, then ragged values and rows, for one example or a batch."""
     attrs, rows = op.attrs, op.inputs[0].shape
     rank = None if rows.ndims is None else rows.ndims + 1
     sparse = attrs["num_sparse"]
-    found = [TensorShape.of((None, rank))] * sparse + [_vector()] * sparse + [_vector(rank)] * sparse
-    found += [rows.concatenate(shape) for shape in attrs["dense_shapes"]]
+    result = [TensorShape.of((None, rank))] * sparse + [_vector()] * sparse + [_vector(rank)] * sparse
+    result += [rows.concatenate(shape) for shape in attrs["dense_shapes"]]
     ragged = len(attrs["ragged_value_types"])
-    found += [_vector()] * ragged
+    result += [_vector()] * ragged
     count = rows.num_elements()
-    found += [_vector(None if count is None or rows.ndims == 0 else count + 1)] * ragged
-    return found
+    result += [_vector(None if count is None or rows.ndims == 0 else count + 1)] * ragged
+    return result
 
 
 @shape_function("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient")

@@ -1,4 +1,4 @@
-"""Functions that are another one with other defaults, or with an argument fixed: one signature and body for a family.
+"""Functions that are another function with other defaults or a fixed argument: one signature and body for a family.
 
 >>> def power(x: float, *, exponent: int = 1) -> float:
 ...     return x**exponent
@@ -24,30 +24,32 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 
 def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
-    """A function of the same body with other defaults."""
+    """Return a copy of a function with other defaults."""
     assert isinstance(function, FunctionType)
     code = function.__code__
-    made = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
-    update_wrapper(made, function)
-    del made.__wrapped__  # type: ignore[attr-defined]
-    given = function.__defaults__ or ()
-    names = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
-    made.__defaults__ = tuple(defaults.pop(name, value) for name, value in zip(names, given, strict=True))
+    copy = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+    update_wrapper(copy, function)
+    del copy.__wrapped__  # type: ignore[attr-defined]
+    old_defaults = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(old_defaults) : code.co_argcount]
+    copy.__defaults__ = tuple(
+        defaults.pop(name, value) for name, value in zip(names, old_defaults, strict=True)
+    )
     by_name = function.__kwdefaults__ or {}
-    made.__kwdefaults__ = {name: defaults.pop(name, value) for name, value in by_name.items()}
+    copy.__kwdefaults__ = {name: defaults.pop(name, value) for name, value in by_name.items()}
     assert not defaults, f"{function.__qualname__} has no defaults for {', '.join(defaults)}"
-    return made
+    return copy
 
 
 _signature = cache(inspect.signature)
-"""That of what a family shares, read once for all its members."""
+"""``inspect.signature``, cached: a family's shared signature is read once for all members."""
 
 
 def init_defaults(**defaults: Any) -> Callable[[_Class], _Class]:
-    """Decorates a class whose ``__init__`` is the inherited one, under its own name and with other defaults.
+    """Decorate a class so that its inherited ``__init__`` has the class's own name and other defaults.
 
     Args:
-        **defaults: by the name of a parameter that has a default.
+        **defaults: new defaults by parameter name.
     """
 
     def with_own_init(cls: _Class) -> _Class:
@@ -59,25 +61,26 @@ def init_defaults(**defaults: Any) -> Callable[[_Class], _Class]:
 
 
 def variant_of(function: _Function, **fixed: Any) -> Callable[[Callable[[], None]], _Function]:
-    """Decorates a name and a docstring: the function of that name is ``function`` with some arguments fixed.
+    """Turn a stub with a name and a docstring into ``function`` with some arguments fixed.
 
     Args:
-        function: what a family of functions shares; its keyword-only parameters tell the members apart.
-        **fixed: those of this member, which its signature leaves out; of other parameters, its defaults.
+        function: the shared function; its keyword-only parameters distinguish the members.
+        **fixed: this member's keyword-only arguments, which its signature leaves out, and new defaults of other
+            parameters.
     """
 
     def named(described: Callable[[], None]) -> _Function:
-        made = _copied(function, **fixed)
-        update_wrapper(made, described, ("__module__", "__name__", "__qualname__", "__doc__"))
-        del made.__wrapped__  # type: ignore[attr-defined]
-        made.__code__ = made.__code__.replace(co_name=made.__name__, co_qualname=made.__qualname__)
+        member = _copied(function, **fixed)
+        update_wrapper(member, described, ("__module__", "__name__", "__qualname__", "__doc__"))
+        del member.__wrapped__  # type: ignore[attr-defined]
+        member.__code__ = member.__code__.replace(co_name=member.__name__, co_qualname=member.__qualname__)
         shared = _signature(function)
         kept = [
-            one.replace(default=fixed[name]) if name in fixed else one
-            for name, one in shared.parameters.items()
-            if one.kind is not one.KEYWORD_ONLY
+            item.replace(default=fixed[name]) if name in fixed else item
+            for name, item in shared.parameters.items()
+            if item.kind is not item.KEYWORD_ONLY
         ]
-        made.__signature__ = shared.replace(parameters=kept)  # type: ignore[attr-defined]
-        return cast(_Function, made)
+        member.__signature__ = shared.replace(parameters=kept)  # type: ignore[attr-defined]
+        return cast(_Function, member)
 
     return named

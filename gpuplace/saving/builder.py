@@ -1,9 +1,9 @@
-"""A saver's part of the graph: the operations that write and read a checkpoint.
+"""A saver's part of the graph: the operations that write and read checkpoints.
 
     save/filename --> save/Const --+--> save/SaveV2 ··> save/control_dependency      fetched to save
                                    +--> save/RestoreV2 --> save/Assign ··> save/restore_all    run to restore
 
-With ``sharded`` there is a ``SaveV2`` for each device, into files of its own, and a ``MergeV2Checkpoints``.
+With ``sharded``, there is a ``SaveV2`` with its own files for each device, and a ``MergeV2Checkpoints``.
 
 Source: tensorflow/python/training/saver.py, release 1.15.
 """
@@ -35,24 +35,24 @@ __all__ = ["BaseSaverBuilder", "BulkSaverBuilder"]
 
 
 class BaseSaverBuilder:
-    """Adds the operations of a saver to the graph; a subclass may add others.
+    """Adds the operations of a saver to the graph; subclasses may add more.
 
     Args:
-        write_version: ``SaverDef.V2`` or ``SaverDef.V1``, the format to write.
+        write_version: format to write, ``SaverDef.V2`` or ``SaverDef.V1``.
     """
 
     def __init__(self, write_version: int = SaverDef.V2) -> None:
         self._write_version = write_version
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
-        """The operation that writes what is to be saved.
+        """Return the operation that writes a checkpoint.
 
         Args:
-            filename_tensor: a string scalar.
-            saveables: what is to be saved.
+            filename_tensor: file name, a string scalar.
+            saveables: objects to save.
 
         Raises:
-            RuntimeError: there is no such format.
+            RuntimeError: the format does not exist.
         """
         names, tensors, slices = [], [], []
         for saveable in saveables:
@@ -69,12 +69,12 @@ class BaseSaverBuilder:
     def restore_op(
         self, filename_tensor: Tensor, saveable: SaveableObject, preferred_shard: int
     ) -> list[Tensor]:
-        """The tensors that are read for an object.
+        """Return the tensors that restore an object.
 
         Args:
-            filename_tensor: a string scalar.
-            saveable: the object.
-            preferred_shard: not used: an index says where everything is.
+            filename_tensor: file name, a string scalar.
+            saveable: object to restore.
+            preferred_shard: ignored: the index locates all values.
         """
         return [
             saving.restore_v2(filename_tensor, [spec.name], [spec.slice_spec], [spec.dtype.base_dtype])[0]
@@ -88,13 +88,13 @@ class BaseSaverBuilder:
         preferred_shard: int,
         restore_sequentially: bool,
     ) -> list[Tensor]:
-        """The tensors that are read for all objects, an operation for each.
+        """Return the tensors that restore all objects, with an operation for each object.
 
         Args:
-            filename_tensor: a string scalar.
-            saveables: the objects.
-            preferred_shard: the shard they were written to, if known.
-            restore_sequentially: not used.
+            filename_tensor: file name, a string scalar.
+            saveables: objects to restore.
+            preferred_shard: the shard that contains them, if known.
+            restore_sequentially: ignored.
         """
         tensors: list[Tensor] = []
         for saveable in saveables:
@@ -103,12 +103,12 @@ class BaseSaverBuilder:
         return tensors
 
     def sharded_filename(self, filename_tensor: Tensor, shard: int, num_shards: Any) -> Tensor:
-        """The name of a shard's files.
+        """Return the file name of a shard.
 
         Args:
-            filename_tensor: what it begins with, a string scalar.
-            shard: its number.
-            num_shards: the number of shards, an int32 tensor.
+            filename_tensor: prefix of the name, a string scalar.
+            shard: number of the shard.
+            num_shards: number of shards, an int32 tensor.
         """
         return saving.sharded_filename(filename_tensor, shard, num_shards)
 
@@ -123,24 +123,24 @@ class BaseSaverBuilder:
         restore_sequentially: bool = False,
         filename: str | None = "model",
     ) -> Any:
-        """Adds the operations; the arguments are those of `Saver`.
+        """Add the operations; for the arguments see `Saver`.
 
         Args:
-            names_to_saveables: dict of names to variables, or a list of them.
+            names_to_saveables: dict from name to variable, or list of variables.
             reshape: allow other shapes in the checkpoint.
-            sharded: a shard a device.
-            max_to_keep: how many checkpoints stay; None or 0: all.
-            keep_checkpoint_every_n_hours: how often one stays for ever, in hours.
-            name: of the name scope; None: ``save``.
-            restore_sequentially: not used.
-            filename: what a checkpoint is called where no name is fed.
+            sharded: write one shard for each device.
+            max_to_keep: number of checkpoints to keep; None or 0: all.
+            keep_checkpoint_every_n_hours: interval of checkpoints that are never removed, in hours.
+            name: name of the name scope; None: ``save``.
+            restore_sequentially: ignored.
+            filename: name of a checkpoint if no name is fed.
 
         Returns:
             A ``SaverDef``.
 
         Raises:
-            TypeError: something can not be saved.
-            ValueError: a name is there twice, or the same thing under two names.
+            TypeError: an object cannot be saved.
+            ValueError: a name occurs twice, or an object has two names.
         """
         saveables = saveables_of(names_to_saveables)
         with name_scope(name, "save", [saveable.op for saveable in saveables]):
@@ -239,10 +239,10 @@ BaseSaverBuilder.VariableSaveable = ReferenceVariableSaveable  # type: ignore[at
 
 
 class BulkSaverBuilder(BaseSaverBuilder):
-    """Reads all variables of a shard in one operation: what `Saver` uses where no builder is given.
+    """Restores all variables of a shard in one operation; the default builder of `Saver`.
 
     Args:
-        write_version: ``SaverDef.V2`` or ``SaverDef.V1``, the format to write.
+        write_version: format to write, ``SaverDef.V2`` or ``SaverDef.V1``.
     """
 
     def bulk_restore(
@@ -252,13 +252,13 @@ class BulkSaverBuilder(BaseSaverBuilder):
         preferred_shard: int,
         restore_sequentially: bool,
     ) -> list[Tensor]:
-        """The tensors that are read for all objects, in one operation on the first CPU.
+        """Return the tensors that restore all objects, in one operation on the first CPU.
 
         Args:
-            filename_tensor: a string scalar.
-            saveables: the objects.
-            preferred_shard: not used.
-            restore_sequentially: not used.
+            filename_tensor: file name, a string scalar.
+            saveables: objects to restore.
+            preferred_shard: ignored.
+            restore_sequentially: ignored.
         """
         specs = [spec for saveable in saveables for spec in saveable.specs]
         with get_default_graph().device("cpu:0"):
@@ -271,7 +271,7 @@ class BulkSaverBuilder(BaseSaverBuilder):
 
 
 def _by_device(saveables: Sequence[SaveableObject]) -> list[tuple[str, list[SaveableObject]]]:
-    """What is to be saved by device, sorted by its name."""
+    """Return the objects to save by device, sorted by device name."""
     per_device: dict[str, list[SaveableObject]] = {}
     for saveable in saveables:
         devices = {canonical_name(spec.tensor.device) for spec in saveable.specs}

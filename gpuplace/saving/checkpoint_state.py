@@ -1,4 +1,4 @@
-"""The file ``checkpoint`` beside checkpoints, which names the last ones, and what is asked of checkpoints by name.
+"""The file ``checkpoint``, which lists the last checkpoints, and functions on checkpoint paths.
 
 Source: tensorflow/python/training/checkpoint_management.py, release 1.15.
 """
@@ -45,21 +45,20 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """The content of the file that names the last checkpoints.
+    """Return the content of the file that lists the last checkpoints.
 
     Args:
-        save_dir: its folder. Where that is a relative path, relative paths are made relative to it.
-        model_checkpoint_path: the last checkpoint.
-        all_model_checkpoint_paths: those that are still there, the oldest first; the last one is added where it is
-            missing.
-        all_model_checkpoint_timestamps: when each was written, in seconds since 1970; None: not said.
-        last_preserved_timestamp: when the last one that stays for ever was written; None: not said.
+        save_dir: folder of the file. If it is a relative path, relative paths are converted to be relative to it.
+        model_checkpoint_path: last checkpoint.
+        all_model_checkpoint_paths: existing checkpoints, oldest first; the last checkpoint is appended if missing.
+        all_model_checkpoint_timestamps: times of writing, in seconds since 1970; None: not recorded.
+        last_preserved_timestamp: time of the last checkpoint that is never removed; None: not recorded.
 
     Returns:
         A ``CheckpointState``.
 
     Raises:
-        ValueError: the lists are of different lengths.
+        ValueError: the lists differ in length.
     """
     paths = list(all_model_checkpoint_paths or [])
     if not paths or paths[-1] != model_checkpoint_path:
@@ -84,7 +83,7 @@ def generate_checkpoint_state_proto(
 
 
 def _relative(path: str, folder: str) -> str:
-    """A relative path as it is seen from a folder; others as they are."""
+    """Return a relative path relative to a folder; absolute paths are unchanged."""
     return path if os.path.isabs(path) else os.path.relpath(path, folder or None)
 
 
@@ -96,19 +95,19 @@ def update_checkpoint_state(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """Writes the file that names the last checkpoints.
+    """Write the file that lists the last checkpoints.
 
     Args:
-        save_dir: its folder.
-        model_checkpoint_path: the last checkpoint.
-        all_model_checkpoint_paths: those that are still there, the oldest first.
-        latest_filename: the file's name; None: ``checkpoint``.
-        all_model_checkpoint_timestamps: when each was written, in seconds since 1970; None: not said.
-        last_preserved_timestamp: when the last one that stays for ever was written; None: not said.
+        save_dir: folder of the file.
+        model_checkpoint_path: last checkpoint.
+        all_model_checkpoint_paths: existing checkpoints, oldest first.
+        latest_filename: name of the file; None: ``checkpoint``.
+        all_model_checkpoint_timestamps: times of writing, in seconds since 1970; None: not recorded.
+        last_preserved_timestamp: time of the last checkpoint that is never removed; None: not recorded.
 
     Raises:
         RuntimeError: a checkpoint has the name of this file.
-        ValueError: the lists are of different lengths.
+        ValueError: the lists differ in length.
         OpError: the file cannot be written.
     """
     write_checkpoint_state(
@@ -131,20 +130,20 @@ def write_checkpoint_state(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """As `update_checkpoint_state`; may write all paths as they are seen from the folder.
+    """Like `update_checkpoint_state`, with an option for relative paths.
 
     Args:
-        save_dir: its folder.
-        model_checkpoint_path: the last checkpoint.
-        all_model_checkpoint_paths: those that are still there, the oldest first.
-        latest_filename: the file's name; None: ``checkpoint``.
-        save_relative_paths: write relative paths, so that the folder can be moved.
-        all_model_checkpoint_timestamps: when each was written, in seconds since 1970; None: not said.
-        last_preserved_timestamp: when the last one that stays for ever was written; None: not said.
+        save_dir: folder of the file.
+        model_checkpoint_path: last checkpoint.
+        all_model_checkpoint_paths: existing checkpoints, oldest first.
+        latest_filename: name of the file; None: ``checkpoint``.
+        save_relative_paths: write paths relative to the folder, so that it can be moved.
+        all_model_checkpoint_timestamps: times of writing, in seconds since 1970; None: not recorded.
+        last_preserved_timestamp: time of the last checkpoint that is never removed; None: not recorded.
 
     Raises:
         RuntimeError: a checkpoint has the name of this file.
-        ValueError: the lists are of different lengths.
+        ValueError: the lists differ in length.
         OpError: the file cannot be written.
     """
     file = _state_file(save_dir, latest_filename)
@@ -167,18 +166,18 @@ def write_checkpoint_state(
 
 
 def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None) -> Any:
-    """What the file says that names the last checkpoints.
+    """Return the content of the file that lists the last checkpoints.
 
     Args:
-        checkpoint_dir: its folder.
-        latest_filename: the file's name; None: ``checkpoint``.
+        checkpoint_dir: folder of the file.
+        latest_filename: name of the file; None: ``checkpoint``.
 
     Returns:
-        A ``CheckpointState``, with paths as they are seen from here; None without such a file, or if it is damaged,
-        of which a warning is logged.
+        A ``CheckpointState`` with paths relative to the working directory; None, with a logged warning if the file is
+        damaged, or without one if it does not exist.
 
     Raises:
-        ValueError: the file names no checkpoint.
+        ValueError: the file lists no checkpoint.
     """
     file = _state_file(checkpoint_dir, latest_filename)
     if not os.path.exists(file):
@@ -202,11 +201,11 @@ def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename
 def latest_checkpoint(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> str | None:
-    """The path of the last checkpoint in a folder; None if there is none.
+    """Return the path of the last checkpoint in a folder; None if there is none.
 
     Args:
-        checkpoint_dir: the folder.
-        latest_filename: the name of the file that says so; None: ``checkpoint``.
+        checkpoint_dir: folder of the checkpoints.
+        latest_filename: name of the file that lists the checkpoints; None: ``checkpoint``.
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
@@ -219,20 +218,20 @@ def latest_checkpoint(
 
 
 def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
-    """Whether there is a checkpoint, of either format.
+    """Return whether a checkpoint of either format exists.
 
     Args:
-        checkpoint_prefix: what ``Saver.save`` or ``latest_checkpoint`` returned.
+        checkpoint_prefix: result of ``Saver.save`` or ``latest_checkpoint``.
     """
     prefix = text_of(checkpoint_prefix)
     return bool(matching_paths(index_file(prefix)) or matching_paths(prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """When checkpoints were last changed; those that do not exist are left out.
+    """Return when checkpoints were last modified; checkpoints that do not exist are omitted.
 
     Args:
-        checkpoint_prefixes: what ``Saver.save`` returned.
+        checkpoint_prefixes: results of ``Saver.save``.
 
     Returns:
         A list of times in seconds since 1970.
@@ -249,12 +248,12 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = SaverDef.V2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Removes the files of a checkpoint, and of the meta graph beside it.
+    """Remove the files of a checkpoint and its meta graph.
 
     Args:
-        checkpoint_prefix: what ``Saver.save`` returned.
+        checkpoint_prefix: result of ``Saver.save``.
         checkpoint_format_version: ``SaverDef.V2`` or ``SaverDef.V1``.
-        meta_graph_suffix: the ending of the meta graph's file.
+        meta_graph_suffix: suffix of the meta graph's file.
 
     Raises:
         OpError: a file cannot be removed.
@@ -267,15 +266,15 @@ def remove_checkpoint(
 
 
 def remove_bundle(checkpoint_prefix: str) -> None:
-    """Removes the files of a checkpoint of today's format.
+    """Remove the files of a checkpoint in V2 format.
 
     Args:
-        checkpoint_prefix: what their names begin with.
+        checkpoint_prefix: prefix of their names.
 
     Raises:
         OpError: a file cannot be removed.
     """
-    _remove(index_file(checkpoint_prefix))  # first: without it there is no checkpoint
+    _remove(index_file(checkpoint_prefix))  # first: without the index there is no checkpoint
     _remove(f"{checkpoint_prefix}.data-?????-of-?????")
 
 
@@ -286,14 +285,14 @@ def _remove(pattern: str) -> None:
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
-    """The file of the meta graph beside a checkpoint.
+    """Return the path of a checkpoint's meta graph.
 
     >>> meta_graph_filename("model-?????-of-00002")
     'model.meta'
 
     Args:
-        checkpoint_filename: the checkpoint's path.
-        meta_graph_suffix: the file's ending.
+        checkpoint_filename: path of the checkpoint.
+        meta_graph_suffix: suffix of the file.
     """
     return re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename) + f".{meta_graph_suffix}"
 
@@ -304,16 +303,16 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = 1,
     timeout: float | None = None,
 ) -> str | None:
-    """Waits until a folder has another checkpoint.
+    """Wait until a folder contains a new checkpoint.
 
     Args:
-        checkpoint_dir: the folder.
-        last_checkpoint: the one that is known; None: none is.
-        seconds_to_sleep: how long to wait before it is looked at again, in seconds.
-        timeout: how long to wait at most, in seconds; None: for ever.
+        checkpoint_dir: folder of the checkpoints.
+        last_checkpoint: known checkpoint; None: none.
+        seconds_to_sleep: interval between checks, in seconds.
+        timeout: maximum wait, in seconds; None: no limit.
 
     Returns:
-        The path of the checkpoint, as ``latest_checkpoint`` gives it; None where the time is over.
+        The path of the checkpoint, as from ``latest_checkpoint``; None after the timeout.
     """
     tf_logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
     end = None if timeout is None else time.monotonic() + timeout
@@ -333,17 +332,16 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """Gives the checkpoints of a folder as they are written, the latest each time.
+    """Iterate over the checkpoints of a folder as they are written, always the latest.
 
     Args:
-        checkpoint_dir: the folder.
-        min_interval_secs: the least time between two of them, in seconds.
-        timeout: how long to wait for one at most, in seconds; None: for ever.
-        timeout_fn: called when that time is over; the iteration goes on unless it returns something true. None: it
-            ends.
+        checkpoint_dir: folder of the checkpoints.
+        min_interval_secs: minimum time between two checkpoints, in seconds.
+        timeout: maximum wait for a checkpoint, in seconds; None: no limit.
+        timeout_fn: called after the timeout; the iteration ends if it returns a true value. None: it ends.
 
     Yields:
-        The path of a checkpoint, as ``latest_checkpoint`` gives it.
+        The path of a checkpoint, as from ``latest_checkpoint``.
     """
     found: str | None = None
     while True:

@@ -1,4 +1,4 @@
-"""``tf.train.import_meta_graph``: a meta graph added to the default graph, with its saver.
+"""``tf.train.import_meta_graph``: add a meta graph and its saver to the default graph.
 
 Source: tensorflow/python/training/saver.py, release 1.15.
 """
@@ -25,22 +25,22 @@ __all__ = ["export_meta_graph", "import_meta_graph", "import_with_elements"]
 def import_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
 ) -> Saver | None:
-    """Adds a meta graph to the default graph: its nodes, its collections, and its saver.
+    """Add a meta graph to the default graph: its nodes, collections, and saver.
 
     Args:
-        meta_graph_or_file: a ``MetaGraphDef``, or its file.
-        clear_devices: leave the devices out.
-        import_scope: a scope for the names; None: none.
-        **kwargs: ``input_map``, as in ``import_graph_def``, and more of what
-            `import_scoped_meta_graph_with_return_elements` takes.
+        meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
+        clear_devices: remove device requests.
+        import_scope: name scope to import into; None: none.
+        **kwargs: ``input_map`` (see ``import_graph_def``) and other arguments of
+            `import_scoped_meta_graph_with_return_elements`.
 
     Returns:
         The saver; None if there are no variables.
 
     Raises:
-        ValueError: inputs have to be given, or the graph is invalid.
+        ValueError: unbound inputs are missing in ``input_map``, or the graph is invalid.
         InvalidArgumentError: a collection is invalid.
-        OSError: the file does not exist, or holds no meta graph.
+        OSError: the file does not exist, or contains no meta graph.
     """
     return import_with_elements(meta_graph_or_file, clear_devices, import_scope, **kwargs)[0]
 
@@ -48,13 +48,13 @@ def import_meta_graph(
 def import_with_elements(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
 ) -> tuple[Saver | None, list[Any] | None]:
-    """As `import_meta_graph`; returns the operations and tensors of ``return_elements`` as well.
+    """Like `import_meta_graph`; also return the operations and tensors of ``return_elements``.
 
     Args:
-        meta_graph_or_file: a ``MetaGraphDef``, or its file.
-        clear_devices: leave the devices out.
-        import_scope: a scope for the names; None: none.
-        **kwargs: what `import_scoped_meta_graph_with_return_elements` takes.
+        meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
+        clear_devices: remove device requests.
+        import_scope: name scope to import into; None: none.
+        **kwargs: arguments of `import_scoped_meta_graph_with_return_elements`.
     """
     meta_graph = meta_graph_or_file
     if not isinstance(meta_graph, Message):

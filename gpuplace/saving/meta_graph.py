@@ -1,9 +1,9 @@
-"""Meta graphs: a graph with what belongs to it, its variables, loops, savers and collections, written and read.
+"""Meta graphs: write and read a graph with its variables, loops, savers and collections.
 
     graph ──export_meta_graph──> MetaGraphDef: graph_def, saver_def, collection_def ──import_meta_graph──> graph, saver
 
-What a collection holds is written as names of nodes, numbers and texts, or as messages by functions that are
-registered for it (``register_proto_functions``).
+The items of a collection are written as node names, numbers and texts, or as messages by functions that are registered
+for the collection (``register_proto_functions``).
 
 Source: tensorflow/python/framework/meta_graph.py and tensorflow/python/training/saver.py, release 1.15.
 """
@@ -49,10 +49,10 @@ __all__ = [
 ]
 
 _UNBOUND = "$unbound_inputs_"
-"""What the name of an input from outside of an exported scope begins with."""
+"""Prefix of the names of inputs from outside an exported scope."""
 _UNBOUND_COLLECTION = "unbound_inputs"
 _FIRST_WITH_TRAINABLE = (1, 9)
-"""The first release whose variables say whether they are trained."""
+"""The first release whose variables record whether they are trainable."""
 _VARIABLE_COLLECTIONS = frozenset(
     {
         GraphKeys.GLOBAL_VARIABLES,
@@ -78,19 +78,19 @@ _proto_functions: dict[str, _ProtoFunctions] = {}
 def register_proto_functions(
     collection: str, message: Any, to_proto: Callable[..., Any], from_proto: Callable[..., Any]
 ) -> None:
-    """Says how what a collection holds becomes messages, and the other way round.
+    """Register the conversion of a collection's items to and from messages.
 
     Args:
-        collection: its name.
-        message: the class of the messages.
-        to_proto: takes a thing and ``export_scope``, and gives a message, or None for what is not in that scope.
-        from_proto: takes a message and ``import_scope``, and gives the thing.
+        collection: name of the collection.
+        message: class of the messages.
+        to_proto: function of an item and ``export_scope``; it returns a message, or None for an item outside the scope.
+        from_proto: function of a message and ``import_scope``; it returns the item.
     """
     _proto_functions[collection] = _ProtoFunctions(message, to_proto, from_proto)
 
 
 def proto_class(collection: str) -> Any:
-    """The class of the messages that a collection is written as; None where it holds no messages."""
+    """Return the message class of a collection; None if its items are not written as messages."""
     found = _proto_functions.get(collection)
     return None if found is None else found.message
 
@@ -113,29 +113,29 @@ def export_meta_graph(
     save_debug_info: bool = False,
     unbound_inputs_col_name: str | None = _UNBOUND_COLLECTION,
 ) -> Any:
-    """A graph and what belongs to it as a ``MetaGraphDef``, also written to a file.
+    """Return a graph with its variables and collections as a ``MetaGraphDef``, and optionally write it to a file.
 
     Args:
-        filename: the file; None: none is written.
-        meta_info_def: what the message says about itself; None: the release alone.
-        graph_def: the graph's nodes; None: those of ``graph``.
-        saver_def: the saver that goes with it; None: none.
+        filename: path of the file; None: do not write a file.
+        meta_info_def: metadata of the message; None: only the release.
+        graph_def: nodes of the graph; None: those of ``graph``.
+        saver_def: saver to include; None: none.
         collection_list: names of the collections; None: all.
         as_text: write protobuf's text format.
-        graph: the graph; None: the default one.
-        export_scope: only what is in this scope, which its names then lack; None: everything.
-        clear_devices: leave the devices out.
-        clear_extraneous_savers: leave out what other savers added.
-        strip_default_attrs: leave attributes out that have their default values.
-        save_debug_info: kept; where operations were made is not written.
-        unbound_inputs_col_name: the collection of inputs from outside of the scope; None: none is made.
+        graph: graph to export; None: the default graph.
+        export_scope: export only this scope, without its prefix in names; None: everything.
+        clear_devices: remove device requests.
+        clear_extraneous_savers: remove the operations of other savers.
+        strip_default_attrs: omit attributes that have their default values.
+        save_debug_info: ignored; stack traces are not written.
+        unbound_inputs_col_name: collection for inputs from outside the scope; None: none.
 
     Returns:
         The message.
 
     Raises:
-        TypeError: an argument is a message of another kind.
-        ValueError: the graph is larger than a message can be.
+        TypeError: an argument has the wrong message type.
+        ValueError: the graph exceeds the size limit of messages.
         OSError: the file cannot be written.
     """
     for what, value, kind in (
@@ -191,7 +191,7 @@ def _check_size(message: Any) -> None:
 def _part(
     graph_def: Any, scope: str | None, excluded: Collection[str], clear_devices: bool
 ) -> tuple[Any, list[str]]:
-    """The nodes of a scope as a ``GraphDef``, and the inputs that come from outside."""
+    """Return the nodes of a scope as a ``GraphDef``, and the inputs from outside the scope."""
     made = GraphDef()
     made.versions.CopyFrom(graph_def.versions)
     made.library.CopyFrom(graph_def.library)
@@ -203,7 +203,7 @@ def _part(
 
 
 def _scoped_node(node: Any, scope: str | None, unbound: list[str], clear_devices: bool) -> Any:
-    """A node with names that lack a scope; notes the inputs from outside of it."""
+    """Return a node without a scope in its names; record its inputs from outside the scope."""
     made = NodeDef()
     made.CopyFrom(node)
     made.name = strip_name_scope(node.name, scope)
@@ -242,7 +242,7 @@ def _op_name(name: str) -> str:
 
 
 def _nodes_of_other_savers(graph_def: Any, saver_def: Any) -> set[str]:
-    """The nodes in scopes where there are operations of savers, but for those of the saver that stays."""
+    """Return the nodes in the scopes of other savers."""
     scopes = {
         _scope_of(node.name)
         for node in graph_def.node
@@ -258,7 +258,7 @@ def _scope_of(name: str) -> str:
 
 
 def op_list(graph_def: Any) -> Any:
-    """The signatures of the ops that a graph and its functions use."""
+    """Return the signatures of the ops in a graph and its functions."""
     functions = {function.signature.name: function for function in graph_def.library.function}
     used: set[str] = set()
     waiting = {node.op for node in graph_def.node}
@@ -273,10 +273,10 @@ def op_list(graph_def: Any) -> Any:
 
 
 def strip_default_attrs_of(meta_graph: Any) -> None:
-    """Leaves attributes out of a ``MetaGraphDef`` that have their default values.
+    """Remove attributes with default values from a ``MetaGraphDef``.
 
     Args:
-        meta_graph: the message, which is changed.
+        meta_graph: message to change.
     """
     defaults = {
         op.name: {attr.name: attr.default_value for attr in op.attr if attr.HasField("default_value")}
@@ -294,7 +294,7 @@ def strip_default_attrs_of(meta_graph: Any) -> None:
 def _add_collection(
     meta_graph: Any, key: str, items: Iterable[Any], scope: str | None, excluded: Collection[str]
 ) -> None:
-    """Writes a collection; one that cannot be written is left out, and a warning logged."""
+    """Write a collection; if that is impossible, omit it and log a warning."""
     kept = [item for item in items if _belongs(item, scope, excluded)]
     if not kept:
         return
@@ -343,13 +343,13 @@ def _fill_collection(made: Any, key: str, items: Sequence[Any], scope: str | Non
 
 
 def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
-    """The ``MetaGraphDef`` in a file, binary or text.
+    """Return the ``MetaGraphDef`` in a file, binary or text.
 
     Args:
-        filename: the file.
+        filename: path of the file.
 
     Raises:
-        OSError: it does not exist, or holds none.
+        OSError: the file does not exist, or contains no meta graph.
     """
     path = os.fspath(filename)
     if not os.path.exists(path):
@@ -378,30 +378,30 @@ def import_scoped_meta_graph_with_return_elements(
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
     return_elements: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], list[Any] | None]:
-    """Adds a meta graph to a graph: its nodes, and what its collections hold.
+    """Add a meta graph to a graph: its nodes and collections.
 
     Args:
-        meta_graph_or_file: a ``MetaGraphDef``, or its file.
-        clear_devices: leave the devices out.
-        graph: the graph; None: the default one.
-        import_scope: a scope for the names; None: none.
-        input_map: as in ``import_graph_def``; None: nothing is replaced.
-        unbound_inputs_col_name: the collection of inputs that ``input_map`` has to replace.
-        restore_collections_predicate: takes the name of a collection, and says whether it is wanted.
+        meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
+        clear_devices: remove device requests.
+        graph: graph to extend; None: the default graph.
+        import_scope: name scope to import into; None: none.
+        input_map: see ``import_graph_def``; None: no replacements.
+        unbound_inputs_col_name: collection of the inputs that ``input_map`` must replace.
+        restore_collections_predicate: function of a collection name that returns whether to import it.
         return_elements: names of nodes and tensors to return; None: none.
 
     Returns:
-        The global variables by their names without the scope, and the operations and tensors.
+        Name without the scope -> global variable, and the operations and tensors.
 
     Raises:
-        ValueError: inputs have to be given, or the graph is invalid.
+        ValueError: unbound inputs are missing in ``input_map``, or the graph is invalid.
         InvalidArgumentError: a collection is invalid.
-        OSError: the file does not exist, or holds no meta graph.
+        OSError: the file does not exist, or contains no meta graph.
     """
     meta_graph = meta_graph_or_file
     if not isinstance(meta_graph, Message):
         meta_graph = read_meta_graph_file(meta_graph)
-    elif not isinstance(meta_graph, MetaGraphDef):  # TensorFlow's own
+    elif not isinstance(meta_graph, MetaGraphDef):  # TensorFlow's message
         meta_graph = MetaGraphDef.FromString(meta_graph.SerializeToString())
     if unbound_inputs_col_name:
         _check_bound(meta_graph, unbound_inputs_col_name, input_map or {})
@@ -424,7 +424,7 @@ def import_scoped_meta_graph_with_return_elements(
 
 
 def _check_bound(meta_graph: Any, key: str, input_map: Mapping[str, Any]) -> None:
-    """ValueError if the inputs from outside are not exactly those that are replaced."""
+    """Raise ValueError unless exactly the inputs from outside are replaced."""
     if key not in meta_graph.collection_def:
         return
     unbound = [value.decode() for value in meta_graph.collection_def[key].bytes_list.value]
@@ -436,7 +436,7 @@ def _check_bound(meta_graph: Any, key: str, input_map: Mapping[str, Any]) -> Non
 
 
 def _in_order(keys: Iterable[str]) -> list[str]:
-    """The names of collections, sorted; what is trained comes first, since it is a part of other collections."""
+    """Return sorted names of collections; trainable variables come first, as a part of other collections."""
     return sorted(keys, key=lambda key: (key != GraphKeys.TRAINABLE_VARIABLES, key))
 
 
@@ -450,7 +450,7 @@ def _restore_collection(graph: Graph, meta_graph: Any, key: str, scope: str, mad
     functions = _proto_functions.get(key)
     try:
         if key in _VARIABLE_COLLECTIONS and kind != "bytes_list":
-            raise ValueError(f"it holds {kind}, not variables")
+            raise ValueError(f"it contains {kind}, not variables")
         if functions is None or kind != "bytes_list":
             for value in values:
                 graph.add_to_collection(key, _collected(graph, value, kind, scope))
@@ -473,19 +473,19 @@ def _restore_collection(graph: Graph, meta_graph: Any, key: str, scope: str, mad
 
 
 def _collected(graph: Graph, value: Any, kind: str, scope: str) -> Any:
-    """An item of a collection that does not hold messages."""
+    """Return an item of a collection without messages."""
     if kind == "node_list":
         return graph.as_graph_element(prepend_name_scope(value, scope))
     if kind == "int64_list":
         return int(value)
     if kind == "bytes_list" and scope:
-        with contextlib.suppress(UnicodeDecodeError):  # it is no name
+        with contextlib.suppress(UnicodeDecodeError):  # not a node name
             return prepend_name_scope(value, scope)
     return value
 
 
 def _says_trainable(meta_graph: Any) -> bool:
-    """Whether a meta graph is of a release whose variables say whether they are trained."""
+    """Return whether a meta graph's release records whether variables are trainable."""
     parts = meta_graph.meta_info_def.tensorflow_version.split(".")[:2]
     if len(parts) < 2 or not all(part.isdecimal() for part in parts):
         return True

@@ -1,4 +1,4 @@
-"""Names of nodes moved out of a name scope, and into one.
+"""Move names of nodes out of or into a name scope.
 
 >>> strip_name_scope("^tower/v", "tower"), prepend_name_scope("loc:@v", "tower/")
 ('^v', 'loc:@tower/v')
@@ -12,7 +12,7 @@ _MARKS = ("^", "loc:@")
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """The mark of a control input, or a colocation group, and the name of the node."""
+    """Return the prefix for a control input or colocation group, and the node's name."""
     for mark in _MARKS:
         if name.startswith(mark):
             return mark, name[len(mark) :]
@@ -20,11 +20,11 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def strip_name_scope(name: str | bytes, export_scope: str | None) -> str:
-    """A name without a scope that it begins with.
+    """Return a name without its scope prefix.
 
     Args:
-        name: of a node or tensor, also with ``^`` or ``loc:@`` before it.
-        export_scope: the scope; None or empty: none.
+        name: name of a node or tensor, also with the prefix ``^`` or ``loc:@``.
+        export_scope: scope to remove; None or empty: none.
     """
     text = name.decode() if isinstance(name, bytes) else name
     if not export_scope:
@@ -35,11 +35,11 @@ def strip_name_scope(name: str | bytes, export_scope: str | None) -> str:
 
 
 def prepend_name_scope(name: str | bytes, import_scope: str | None) -> str:
-    """A name in a scope.
+    """Return a name with a scope prefix.
 
     Args:
-        name: of a node or tensor, also with ``^`` or ``loc:@`` before it.
-        import_scope: the scope; None or empty: none.
+        name: name of a node or tensor, also with the prefix ``^`` or ``loc:@``.
+        import_scope: scope to add; None or empty: none.
     """
     text = name.decode() if isinstance(name, bytes) else name
     if not import_scope:

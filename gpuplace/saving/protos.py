@@ -1,6 +1,6 @@
-"""Variables, queue runners and what surrounds conditionals and loops, as messages and from them.
+"""Convert variables, queue runners and the contexts of conditionals and loops to and from messages.
 
-Importing this module says how their collections are written to meta graphs.
+Importing this module registers the conversions for their collections.
 
 Source: tensorflow/python/ops/variables.py, resource_variable_ops.py and control_flow_ops.py, release 1.15.
 """
@@ -48,16 +48,16 @@ __all__ = [
 
 
 def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
-    """A variable as a ``VariableDef``.
+    """Return a variable as a ``VariableDef``.
 
     Args:
-        variable: the variable.
-        export_scope: a scope for names to lack; None: none.
+        variable: variable to convert.
+        export_scope: scope to remove from names; None: none.
 
     Returns:
         The message; None if the variable is not in the scope.
     """
-    if isinstance(variable, DistributedVariable):  # the message knows no copies
+    if isinstance(variable, DistributedVariable):  # the message cannot represent copies
         variable = variable.primary
     is_resource = isinstance(variable, ResourceVariable)
     tensor = variable.handle if is_resource else variable._variable
@@ -84,11 +84,11 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
 
 
 def slice_info_to_proto(info: SaveSliceInfo, export_scope: str | None = None) -> Any:
-    """Which slice a variable is, as a ``SaveSliceInfoDef``.
+    """Return the slice of a variable as a ``SaveSliceInfoDef``.
 
     Args:
-        info: the slice.
-        export_scope: a scope for the name to lack; None: none.
+        info: slice to convert.
+        export_scope: scope to remove from the name; None: none.
 
     Returns:
         The message; None if the whole tensor is not in the scope.
@@ -104,14 +104,14 @@ def slice_info_to_proto(info: SaveSliceInfo, export_scope: str | None = None) ->
 
 
 def variable_from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
-    """The variable whose operations are in the default graph.
+    """Return a variable whose operations are in the default graph.
 
     Args:
         variable_def: a ``VariableDef``.
-        import_scope: the scope that they are in; None: they have the names that the message says.
+        import_scope: scope that contains them; None: the names are those in the message.
 
     Raises:
-        KeyError: there is no such operation.
+        KeyError: an operation does not exist.
     """
     kind = ResourceVariable if variable_def.is_resource else RefVariable
     made = kind.__new__(kind)
@@ -120,17 +120,17 @@ def variable_from_proto(variable_def: Any, import_scope: str | None = None) -> A
 
 
 def fill_variable(variable: Any, variable_def: Any, import_scope: str | None = None) -> None:
-    """Makes a new variable the one that a message describes.
+    """Initialise a variable from a message.
 
     Args:
-        variable: the variable, of which nothing is known yet.
+        variable: uninitialised object.
         variable_def: a ``VariableDef``.
-        import_scope: the scope that its operations are in; None: they have the names that the message says.
+        import_scope: scope that contains its operations; None: the names are those in the message.
 
     Raises:
-        TypeError: it is no such message.
-        ValueError: it describes a variable of the other kind.
-        KeyError: there is no such operation.
+        TypeError: the argument is not a ``VariableDef``.
+        ValueError: the message describes a variable of the other kind.
+        KeyError: an operation does not exist.
     """
     if getattr(getattr(variable_def, "DESCRIPTOR", None), "name", "") != "VariableDef":
         raise TypeError(f"variable_def must be a VariableDef, not {type(variable_def).__name__}")
@@ -163,7 +163,7 @@ def fill_variable(variable: Any, variable_def: Any, import_scope: str | None = N
     )
 
 
-# What surrounds conditionals and loops
+# Contexts of conditionals and loops
 
 
 def _values_to(context: ControlFlowContext, made: Any, export_scope: str | None) -> None:
@@ -183,7 +183,7 @@ def _nested_to(context: ControlFlowContext, made: Any, export_scope: str | None)
 
 
 def branch_to_proto(context: Any, export_scope: str | None = None) -> Any:
-    """`CondContext.to_proto`; arguments and result are its."""
+    """Implement `CondContext.to_proto`, with its arguments and result."""
     if export_scope is not None and not context.name.startswith(export_scope):
         return None
     made = CondContextDef(
@@ -198,7 +198,7 @@ def branch_to_proto(context: Any, export_scope: str | None = None) -> Any:
 
 
 def loop_to_proto(context: Any, export_scope: str | None = None) -> Any:
-    """`WhileContext.to_proto`; arguments and result are its."""
+    """Implement `WhileContext.to_proto`, with its arguments and result."""
     if export_scope is not None and not context.name.startswith(export_scope):
         return None
 
@@ -224,7 +224,7 @@ def loop_to_proto(context: Any, export_scope: str | None = None) -> Any:
 
 
 def _begin(context: Any, message: Any, import_scope: str | None) -> None:
-    """Fills in what all contexts have, and makes their operations parts of them."""
+    """Fill in the common fields of contexts, and add their operations to them."""
     graph = get_default_graph()
     context.name = prepend_name_scope(message.context_name, import_scope)
     context.outer_context = building_context(graph)
@@ -255,7 +255,7 @@ def _nested_from(context: Any, message: Any, import_scope: str | None) -> Any:
 
 
 def branch_from_proto(message: Any, import_scope: str | None = None) -> Any:
-    """`CondContext.from_proto`; arguments, errors and result are its."""
+    """Implement `CondContext.from_proto`, with its arguments, errors and result."""
     graph = get_default_graph()
     context = CondContext.__new__(CondContext)
     context.pred = graph.as_graph_element(prepend_name_scope(message.pred_name, import_scope))
@@ -266,7 +266,7 @@ def branch_from_proto(message: Any, import_scope: str | None = None) -> Any:
 
 
 def loop_from_proto(message: Any, import_scope: str | None = None) -> Any:
-    """`WhileContext.from_proto`; arguments, errors and result are its."""
+    """Implement `WhileContext.from_proto`, with its arguments, errors and result."""
     graph = get_default_graph()
 
     def tensor(name: str) -> Any:
@@ -285,7 +285,7 @@ def loop_from_proto(message: Any, import_scope: str | None = None) -> Any:
     context.loop_exits = [tensor(name) for name in message.loop_exit_names]
     context.loop_enters = [tensor(name) for name in message.loop_enter_names]
     _begin(context, message, import_scope)
-    if import_scope:  # the frame goes by the name of the context
+    if import_scope:  # the frame has the name of the context
         for value in context._values:
             if value.op.type in ("Enter", "RefEnter") and context_of(value.op) is context:
                 set_attr(value.op, "frame_name", context.name.encode())
@@ -306,7 +306,7 @@ def _queue_runner_to_proto(runner: Any, export_scope: str | None = None) -> Any:
 
 
 def _queue_runner_from_proto(message: Any, import_scope: str | None = None) -> Any:
-    if GraphKeys.QUEUE_RUNNERS not in COLLECTED:  # comes with the ops of queues
+    if GraphKeys.QUEUE_RUNNERS not in COLLECTED:  # part of the queue ops
         import_waiting()
     if GraphKeys.QUEUE_RUNNERS not in COLLECTED:
         raise ValueError("queue runners are part of gpuplace.tf1, which is not installed")

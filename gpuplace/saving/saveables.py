@@ -1,4 +1,4 @@
-"""What a saver can save: variables, and objects that say which tensors they are made of.
+"""Objects that a saver can save: variables, and objects that list their tensors.
 
     names -> variables     {"w": v}  or a list, whose variables are saved under their own names
     saveables              sorted by name: for each the tensors to write, and how to give the values back
@@ -43,10 +43,10 @@ _VARIABLE_OPS = (*_REFERENCES, "VarHandleOp", "ReadVariableOp")
 
 
 def set_cpu0(device_string: str) -> str:
-    """A device name with the first CPU in the place of its device.
+    """Return a device name with its device replaced by the first CPU.
 
     Args:
-        device_string: such as ``"/job:ps/task:1/device:GPU:0"``; may be empty.
+        device_string: name such as ``"/job:ps/task:1/device:GPU:0"``, or ``""``.
     """
     return DeviceSpec.from_string(device_string).replace(device_type="CPU", device_index=0).to_string()
 
@@ -55,14 +55,14 @@ class SaveSpec:
     """A tensor to save.
 
     Args:
-        tensor: the tensor, or a function without arguments that makes it.
-        slice_spec: which slice of a whole tensor it is, ``"4 6 0,2:-"``; empty: all of it.
-        name: the name to save it under.
-        dtype: its element type, for a function.
-        device: where it is made and given back, for a function.
+        tensor: the tensor, or a function without arguments that creates it.
+        slice_spec: slice of a whole tensor, ``"4 6 0,2:-"``; empty: all of it.
+        name: name in the checkpoint.
+        dtype: element type, if ``tensor`` is a function.
+        device: device for the function and for restoring, if ``tensor`` is a function.
 
     Raises:
-        AssertionError: a function without a dtype or device.
+        AssertionError: ``tensor`` is a function, and the dtype or device is missing.
     """
 
     def __init__(
@@ -88,17 +88,17 @@ class SaveSpec:
 
     @property
     def tensor(self) -> Any:
-        """The tensor; made now where a function makes it."""
+        """The tensor; if a function creates it, each access calls the function."""
         return self._tensor() if callable(self._tensor) else self._tensor
 
 
 class SaveableObject:
-    """Something that is saved as some tensors; its subclasses say in ``restore`` how it gets them back.
+    """An object that is saved as tensors; subclasses implement ``restore``.
 
     Args:
-        op: what it stands for; a saver takes each only once.
+        op: the saved object; a saver accepts each object only once.
         specs: list of `SaveSpec`, all on one device.
-        name: the name to save it under.
+        name: name in the checkpoint.
     """
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
@@ -108,7 +108,7 @@ class SaveableObject:
 
     @property
     def optional_restore(self) -> bool:
-        """Whether a checkpoint may be without it: False."""
+        """Whether a checkpoint may lack it: always False."""
         return False
 
     @property
@@ -117,36 +117,36 @@ class SaveableObject:
         return self.specs[0].device
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """An operation that gives it the values that were read.
+        """Return an operation that restores the values.
 
         Args:
-            restored_tensors: one for each of ``specs``.
-            restored_shapes: what they are to be reshaped to; None: nothing.
+            restored_tensors: a value for each of ``specs``.
+            restored_shapes: shapes to reshape to; None: unchanged.
 
         Raises:
-            ValueError: it cannot be restored.
+            ValueError: the object cannot be restored.
         """
         raise ValueError("Calling an abstract method.")
 
 
 class ReferenceVariableSaveable(SaveableObject):
-    """A reference variable, or a slice of a variable that is one.
+    """A reference variable or a slice of one.
 
     Args:
         var: the variable or its reference.
-        slice_spec: which slice it is; empty: all of it.
-        name: the name to save it under.
+        slice_spec: slice of the variable; empty: all of it.
+        name: name in the checkpoint.
     """
 
     def __init__(self, var: Any, slice_spec: str, name: str) -> None:
         super().__init__(var, [SaveSpec(var, slice_spec, name, var.dtype)], name)
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """An assignment of the value.
+        """Return an operation that assigns the value.
 
         Args:
-            restored_tensors: one tensor.
-            restored_shapes: the shape to give it; None: as it is.
+            restored_tensors: list with one tensor.
+            restored_shapes: list with the new shape; None: unchanged.
         """
         value = restored_tensors[0]
         if restored_shapes is not None:
@@ -156,15 +156,15 @@ class ReferenceVariableSaveable(SaveableObject):
 
 
 class ResourceVariableSaveable(SaveableObject):
-    """A resource variable, or a slice of a variable that is one.
+    """A resource variable or a slice of one.
 
     Args:
         var: the variable, or a tensor that reads it.
-        slice_spec: which slice it is; empty: all of it.
-        name: the name to save it under.
+        slice_spec: slice of the variable; empty: all of it.
+        name: name in the checkpoint.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: ``var`` is neither.
     """
 
     def __init__(self, var: Any, slice_spec: str, name: str) -> None:
@@ -188,11 +188,11 @@ class ResourceVariableSaveable(SaveableObject):
         super().__init__(var, [SaveSpec(tensor, slice_spec, name, var.dtype, var.device)], name)
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """An assignment of the value, on the variable's device.
+        """Return an operation that assigns the value on the variable's device.
 
         Args:
-            restored_tensors: one tensor.
-            restored_shapes: the shape to give it; None: as it is.
+            restored_tensors: list with one tensor.
+            restored_shapes: list with the new shape; None: unchanged.
         """
         value = restored_tensors[0]
         if restored_shapes is not None:
@@ -205,7 +205,7 @@ class ResourceVariableSaveable(SaveableObject):
             return assign_variable_op(self.handle_op, value)
 
     def _restored_copies(self, value: Tensor) -> Operation:
-        """An assignment to all copies of a strategy's variable."""
+        """Return an operation that assigns to all copies of a strategy's variable."""
         made = []
         for copy in self.op.values:
             with get_default_graph().device(copy.device):
@@ -214,13 +214,13 @@ class ResourceVariableSaveable(SaveableObject):
 
 
 class TableSaveable(SaveableObject):
-    """A mutable table, saved as its keys and their values.
+    """A mutable table, saved as keys and values.
 
     Args:
         table: the table.
         keys: all its keys, a vector.
         values: their values.
-        name: what the names to save them under begin with.
+        name: prefix of the names in the checkpoint.
     """
 
     def __init__(self, table: Any, keys: Tensor, values: Tensor, name: str) -> None:
@@ -229,11 +229,11 @@ class TableSaveable(SaveableObject):
         )
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """An operation that puts the keys and values in the place of those that the table has.
+        """Return an operation that replaces the table's keys and values.
 
         Args:
-            restored_tensors: the keys and the values.
-            restored_shapes: ignored, since a table may have any number of keys.
+            restored_tensors: keys and values.
+            restored_shapes: ignored, since a table can have any number of keys.
         """
         keys, values = restored_tensors
         handle = self.op.resource_handle
@@ -242,15 +242,15 @@ class TableSaveable(SaveableObject):
 
 
 def saveables_of(names_to_saveables: Any) -> list[SaveableObject]:
-    """What is to be saved, sorted by name.
+    """Return the objects to save, sorted by name.
 
     Args:
-        names_to_saveables: a dict of names to variables, lists of slices of one, or `SaveableObject`; or a list of
-            variables and such objects.
+        names_to_saveables: a dict from name to variable, list of slices of a variable, or `SaveableObject`; or a list
+            of variables and such objects.
 
     Raises:
-        TypeError: a name is no text, or something can not be saved.
-        ValueError: a name is there twice, or the same thing under two names.
+        TypeError: a name is not a string, or an object cannot be saved.
+        ValueError: a name occurs twice, or an object has two names.
     """
     if not isinstance(names_to_saveables, Mapping):
         names_to_saveables = by_name(names_to_saveables)
@@ -266,14 +266,14 @@ def saveables_of(names_to_saveables: Any) -> list[SaveableObject]:
 
 
 def by_name(things: Any) -> dict[str, Any]:
-    """The things of a list by the names that they are saved under; slices of one variable together.
+    """Return a list's objects by the names in the checkpoint; slices of one variable are grouped.
 
     Args:
-        things: variables, `SaveableObject`, and objects that checkpoints of objects have, with their own values.
+        things: variables, `SaveableObject`, and objects with their own values that object-based checkpoints contain.
 
     Raises:
-        TypeError: it is no list, or something can not be saved.
-        ValueError: a name is there twice.
+        TypeError: the argument is not a list, or an object cannot be saved.
+        ValueError: a name occurs twice.
     """
     if not isinstance(things, list | tuple | set | frozenset):
         raise TypeError(f"Variables to save should be passed in a dict or a list: {things}")
@@ -311,12 +311,12 @@ def by_name(things: Any) -> dict[str, Any]:
 
 
 def _is_partitioned(thing: Any) -> bool:
-    """Whether something is a variable made of slices."""
+    """Return whether an object is a partitioned variable."""
     return not isinstance(thing, Variable | Tensor | Operation) and hasattr(thing, "_get_variable_list")
 
 
 def _tensor_of(thing: Any) -> Any:
-    """The reference to a variable, or what reads a resource variable."""
+    """Return the reference to a variable, or the tensor that reads a resource variable."""
     if isinstance(thing, ResourceVariable):
         return thing._graph_element
     return convert_to_tensor(thing, as_ref=True)
@@ -327,15 +327,15 @@ def _comes_from_variable(tensor: Any) -> bool:
 
 
 def saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
-    """The objects that save something under a name.
+    """Yield the saveable objects for a name.
 
     Args:
-        wanted: a variable, a list of slices of one, a `SaveableObject`, or an object that checkpoints of objects have.
-        name: the name.
+        wanted: a variable, list of slices of a variable, `SaveableObject`, or an object of object-based checkpoints.
+        name: name in the checkpoint.
 
     Raises:
-        TypeError: the name is no text, or it can not be saved.
-        ValueError: slices of several variables, or something else among slices.
+        TypeError: the name is not a string, or the object cannot be saved.
+        ValueError: slices belong to several variables, or are mixed with other objects.
     """
     if not isinstance(name, str):
         raise TypeError(

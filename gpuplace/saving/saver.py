@@ -1,4 +1,4 @@
-"""``tf.train.Saver``: variables written to checkpoints, and read from them.
+"""``tf.train.Saver``: write variables to checkpoints and read them back.
 
 Source: tensorflow/python/training/saver.py, release 1.15.
 """
@@ -39,11 +39,11 @@ from gpuplace.saving.saveables import SaveSpec, saveables_of
 __all__ = ["Saver", "saver_or_default"]
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""The tensor by which a checkpoint of TensorFlow 2's objects says which variable is under which key."""
+"""The tensor in an object-based checkpoint that maps variables to keys."""
 
 
 class Saver:
-    """Saves variables to checkpoints, and gives them the values of one.
+    """Saves variables to checkpoints and restores them.
 
     >>> import gpuplace as tf, os, tempfile
     >>> count = tf.Variable(3, name="count")
@@ -57,25 +57,25 @@ class Saver:
     ('model-100', 3)
 
     Args:
-        var_list: a list of variables, or a dict of the names to save them under to variables; None: all of the graph.
-        reshape: allow a checkpoint in which they have other shapes, with as many elements.
-        sharded: files of its own for each device.
-        max_to_keep: how many checkpoints stay, older ones are removed; None or 0: all.
-        keep_checkpoint_every_n_hours: how often one stays for ever, in hours.
-        name: of the name scope of the operations; None: ``save``.
-        restore_sequentially: kept: what a shard holds is read in order anyway.
-        saver_def: a ``SaverDef`` of operations that are in the graph already; None: they are added.
-        builder: a `BaseSaverBuilder` that adds them; None: a ``BulkSaverBuilder``.
-        defer_build: do not add them before ``build()`` is called.
+        var_list: list of variables, or dict from name to variable; None: all variables of the graph.
+        reshape: accept checkpoints with other shapes of the same number of elements.
+        sharded: write separate files for each device.
+        max_to_keep: number of checkpoints to keep; older ones are removed. None or 0: all.
+        keep_checkpoint_every_n_hours: interval of checkpoints that are never removed, in hours.
+        name: name of the operations' name scope; None: ``save``.
+        restore_sequentially: ignored: a shard is always read in order.
+        saver_def: a ``SaverDef`` whose operations are in the graph already; None: the operations are added.
+        builder: a `BaseSaverBuilder` to add the operations; None: a ``BulkSaverBuilder``.
+        defer_build: add the operations only when ``build()`` is called.
         allow_empty: allow a graph without variables.
-        write_version: ``SaverDef.V2`` or ``SaverDef.V1``, the format to write.
+        write_version: format to write, ``SaverDef.V2`` or ``SaverDef.V1``.
         pad_step_number: write steps with eight digits.
-        save_relative_paths: write relative paths to the file that names the last checkpoints.
-        filename: what a checkpoint is called where no name is fed.
+        save_relative_paths: write relative paths to the file that lists the last checkpoints.
+        filename: name of a checkpoint if no name is fed.
 
     Raises:
-        TypeError: something in ``var_list`` can not be saved.
-        ValueError: there are no variables, a name is there twice, or the ``saver_def`` names no operations.
+        TypeError: an object in ``var_list`` cannot be saved.
+        ValueError: there are no variables, a name occurs twice, or the ``saver_def`` names no operations.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class Saver:
             self._write_version = self.saver_def.version
 
     def build(self) -> None:
-        """Adds the operations to the default graph, where that is still to be done.
+        """Add the operations to the default graph, unless they were added already.
 
         Raises:
-            TypeError: something can not be saved.
-            ValueError: there are no variables, or a name is there twice.
+            TypeError: an object cannot be saved.
+            ValueError: there are no variables, or a name occurs twice.
         """
         if self._is_built:
             return
@@ -170,39 +170,39 @@ class Saver:
             if not getattr(self.saver_def, field):
                 raise ValueError(f"saver_def must specify the {field}: {self.saver_def}")
 
-    # Which checkpoints there are
+    # The list of checkpoints
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The paths of checkpoints that are still there, the oldest first."""
+        """The paths of existing checkpoints, oldest first."""
         return [path for path, _ in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Says which checkpoints there are; deprecated.
+        """Set the list of checkpoints; deprecated.
 
         Args:
-            last_checkpoints: list of their paths, the oldest first.
+            last_checkpoints: list of paths, oldest first.
         """
         self.set_last_checkpoints_with_time([(path, math.inf) for path in last_checkpoints])
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
-        """Says which checkpoints there are, and when they were written.
+        """Set the list of checkpoints with the times when they were written.
 
         Args:
-            last_checkpoints_with_time: list of paths and times, in seconds since 1970, the oldest first.
+            last_checkpoints_with_time: list of (path, seconds since 1970), oldest first.
 
         Raises:
-            AssertionError: it is no list.
+            AssertionError: the argument is not a list.
         """
         if not isinstance(last_checkpoints_with_time, list):
             raise AssertionError(f"Expected a list of checkpoints, not {last_checkpoints_with_time!r}")
         self._last_checkpoints = last_checkpoints_with_time
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Finds checkpoints of an earlier run again, so that old ones are removed as if it went on.
+        """Adopt the checkpoints of an earlier run, so that old ones are removed as if it had continued.
 
         Args:
-            checkpoint_paths: the paths; those that do not exist are left out.
+            checkpoint_paths: paths; missing ones are ignored.
         """
         found = []
         for path in checkpoint_paths:
@@ -212,7 +212,7 @@ class Saver:
         self.set_last_checkpoints_with_time(found)
 
     def _record(self, path: str) -> None:
-        """Notes a new checkpoint, and which one is now too many."""
+        """Record a new checkpoint, and which old one to remove."""
         if not self.saver_def.max_to_keep:
             return
         self._last_checkpoints = [known for known in self._last_checkpoints if known[0] != path]
@@ -235,14 +235,14 @@ class Saver:
     # As messages
 
     def as_saver_def(self) -> Any:
-        """The ``SaverDef`` that names its operations."""
+        """Return the ``SaverDef`` with the names of its operations."""
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The ``SaverDef``, with names outside of a scope.
+        """Return the ``SaverDef``, with names relative to a scope.
 
         Args:
-            export_scope: the scope to leave out; None: the names as they are.
+            export_scope: scope to remove from names; None: none.
 
         Returns:
             The message; None if its operations are not in the scope.
@@ -260,11 +260,11 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """The saver of operations that are in the graph.
+        """Return the saver for operations that are in the graph.
 
         Args:
             saver_def: a ``SaverDef``.
-            import_scope: the scope that they are in; None: they have the names that the message says.
+            import_scope: scope that contains them; None: the names are those in the message.
         """
         return Saver(saver_def=saver_def, name=import_scope)
 
@@ -282,25 +282,25 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Writes a checkpoint, and the meta graph beside it.
+        """Write a checkpoint and its meta graph.
 
         Args:
-            sess: the session whose variables are written.
-            save_path: what the names of the files begin with.
-            global_step: a number, or a tensor or its name, that the names have at the end; None: none.
-            latest_filename: the file that names the last checkpoints; None: ``checkpoint``.
-            meta_graph_suffix: the ending of the meta graph's file.
-            write_meta_graph: write it.
-            write_state: write the file that names the last checkpoints, and remove old ones.
-            strip_default_attrs: leave attributes out of the meta graph that have their default values.
-            save_debug_info: kept; where operations were made is not written.
+            sess: session with the variables.
+            save_path: prefix of the file names.
+            global_step: number to append to the names, or a tensor or the name of one; None: none.
+            latest_filename: name of the file that lists the last checkpoints; None: ``checkpoint``.
+            meta_graph_suffix: suffix of the meta graph's file.
+            write_meta_graph: write the meta graph.
+            write_state: write the file that lists the last checkpoints, and remove old ones.
+            strip_default_attrs: omit attributes with default values from the meta graph.
+            save_debug_info: ignored; stack traces are not written.
 
         Returns:
-            The path to restore from; None where there are no variables.
+            The path to restore from; None if there are no variables.
 
         Raises:
-            TypeError: ``sess`` is no session.
-            ValueError: ``latest_filename`` has a folder in it, or is ``save_path``; the folder does not exist.
+            TypeError: ``sess`` is not a session.
+            ValueError: ``latest_filename`` contains a folder, or equals ``save_path``; or the folder does not exist.
             RuntimeError: the operations were not added.
             FailedPreconditionError: a variable has no value.
         """
@@ -337,7 +337,7 @@ class Saver:
         return saved
 
     def _save(self, sess: Any, prefix: str, path: str, latest_filename: str, write_state: bool) -> str:
-        """Writes the values, and the file that names the last checkpoints; returns the path to restore from."""
+        """Write the values and the file that lists the last checkpoints; return the path to restore from."""
         folder = os.path.dirname(prefix)
         try:
             saved: str = sess.run(
@@ -365,17 +365,17 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> Any:
-        """The default graph and what belongs to it, with this saver, also written to a file.
+        """Return the default graph with its collections and this saver, and optionally write it to a file.
 
         Args:
-            filename: the file; None: none is written.
+            filename: path of the file; None: do not write a file.
             collection_list: names of the collections; None: all.
             as_text: write protobuf's text format.
-            export_scope: only what is in this scope, which its names then lack; None: everything.
-            clear_devices: leave the devices out.
-            clear_extraneous_savers: leave out what other savers added.
-            strip_default_attrs: leave attributes out that have their default values.
-            save_debug_info: kept; where operations were made is not written.
+            export_scope: export only this scope, without its prefix in names; None: everything.
+            clear_devices: remove device requests.
+            clear_extraneous_savers: remove the operations of other savers.
+            strip_default_attrs: omit attributes that have their default values.
+            save_debug_info: ignored; stack traces are not written.
 
         Returns:
             A ``MetaGraphDef``.
@@ -394,17 +394,17 @@ class Saver:
         )
 
     def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
-        """Gives the variables of a session the values of a checkpoint.
+        """Restore the variables of a session from a checkpoint.
 
         Args:
-            sess: the session. Its variables need no values before.
-            save_path: what ``save`` or ``latest_checkpoint`` returned.
+            sess: session; its variables may be uninitialised.
+            save_path: result of ``save`` or ``latest_checkpoint``.
 
         Raises:
             ValueError: ``save_path`` is None, or there is no such checkpoint.
             NotFoundError: a variable is not in the checkpoint.
-            InvalidArgumentError: one is of another type or shape there.
-            DataLossError, OutOfRangeError: the checkpoint is damaged, or cut off.
+            InvalidArgumentError: a variable has another type or shape in the checkpoint.
+            DataLossError, OutOfRangeError: the checkpoint is damaged or truncated.
         """
         if self._is_empty:
             return
@@ -427,7 +427,7 @@ class Saver:
                 raise _explained(error, "a mismatch between the current graph and the graph") from None
 
     def _restore_objects(self, sess: Any, path: str, keys: Mapping[str, str]) -> None:
-        """Restores from a checkpoint of TensorFlow 2's objects, which has the variables under other names."""
+        """Restore from an object-based checkpoint of TensorFlow 2, which has other names."""
         tf_logging.warning(
             "Restoring an object-based checkpoint using a name-based saver: the operations of another saver are added"
             " to the graph."
@@ -451,12 +451,12 @@ class Saver:
 
 
 def _is_nothing(var_list: Any) -> bool:
-    """Whether there is nothing to save; a single variable, which is no list, is something."""
+    """Return whether there is nothing to save; a single variable counts as something."""
     return var_list is None or (isinstance(var_list, Collection) and not len(var_list))
 
 
 def _keys_of_objects(path: str) -> dict[str, str] | None:
-    """Name of a variable -> its key in a checkpoint of TensorFlow 2's objects; None for another checkpoint."""
+    """Return variable name -> key of an object-based checkpoint of TensorFlow 2; None for another checkpoint."""
     reader = CheckpointReader(path)
     if not reader.has_tensor(_OBJECT_GRAPH):
         return None
@@ -469,7 +469,7 @@ def _keys_of_objects(path: str) -> dict[str, str] | None:
 
 
 def _explained(error: OpError, why: str) -> OpError:
-    """An error of a restore, with what it most likely comes from."""
+    """Return a restore error with its most likely cause."""
     made = type(error)(
         error.node_def,
         error.op,
@@ -483,10 +483,10 @@ def _explained(error: OpError, why: str) -> OpError:
 
 
 def saver_or_default() -> Saver:
-    """The saver that a graph has collected; a new one, sharded, where there is none.
+    """Return the saver in the graph's collection, or a new sharded saver.
 
     Raises:
-        RuntimeError: there are several.
+        RuntimeError: the collection contains several savers.
     """
     graph = get_default_graph()
     savers = graph.get_collection(GraphKeys.SAVERS)

@@ -1,4 +1,4 @@
-"""Meta graphs of scopes: a part of a graph with its variables, exported, imported into another scope, or copied.
+"""Meta graphs of name scopes: export a part of a graph, import it into another scope, or copy it.
 
 Source: tensorflow/python/framework/meta_graph.py, release 1.15 (names, arguments, sentences).
 """
@@ -45,20 +45,20 @@ def create_meta_graph_def(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
 ) -> Any:
-    """A graph and what belongs to it as a ``MetaGraphDef``.
+    """Return a graph with its variables and collections as a ``MetaGraphDef``.
 
     Args:
-        meta_info_def: what the message says about itself; None: the release alone.
-        graph_def: the graph's nodes; None: those of ``graph``.
-        saver_def: the saver that goes with it; None: none.
+        meta_info_def: metadata of the message; None: only the release.
+        graph_def: nodes of the graph; None: those of ``graph``.
+        saver_def: saver to include; None: none.
         collection_list: names of the collections; None: all.
-        graph: the graph; None: the default one.
-        export_scope: only what is in this scope, which its names then lack; None: everything.
-        clear_extraneous_savers: leave out what other savers added.
-        strip_default_attrs: leave attributes out that have their default values.
+        graph: graph to export; None: the default graph.
+        export_scope: export only this scope, without its prefix in names; None: everything.
+        clear_extraneous_savers: remove the operations of other savers.
+        strip_default_attrs: omit attributes that have their default values.
 
     Raises:
-        TypeError: an argument is a message of another kind.
+        TypeError: an argument has the wrong message type.
     """
     return export_meta_graph(
         None,
@@ -88,28 +88,28 @@ def export_scoped_meta_graph(
     save_debug_info: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, dict[str, Any]]:
-    """A part of a graph and what belongs to it as a ``MetaGraphDef``, also written to a file.
+    """Return a part of a graph with its variables as a ``MetaGraphDef``, and optionally write it to a file.
 
     Args:
-        filename: the file; None: none is written.
-        graph_def: the graph's nodes; None: those of ``graph``.
-        graph: the graph; None: the default one.
-        export_scope: only what is in this scope, which its names then lack; None: everything.
+        filename: path of the file; None: do not write a file.
+        graph_def: nodes of the graph; None: those of ``graph``.
+        graph: graph to export; None: the default graph.
+        export_scope: export only this scope, without its prefix in names; None: everything.
         as_text: write protobuf's text format.
-        unbound_inputs_col_name: the collection of inputs from outside of the scope; None: none is made.
-        clear_devices: leave the devices out.
-        saver_def: the saver that goes with it; None: none.
-        clear_extraneous_savers: leave out what other savers added.
-        strip_default_attrs: leave attributes out that have their default values.
-        save_debug_info: kept; where operations were made is not written.
-        **kwargs: ``meta_info_def`` and ``collection_list``, as in ``tf.train.export_meta_graph``.
+        unbound_inputs_col_name: collection for inputs from outside the scope; None: none.
+        clear_devices: remove device requests.
+        saver_def: saver to include; None: none.
+        clear_extraneous_savers: remove the operations of other savers.
+        strip_default_attrs: omit attributes that have their default values.
+        save_debug_info: ignored; stack traces are not written.
+        **kwargs: ``meta_info_def`` and ``collection_list``; see ``tf.train.export_meta_graph``.
 
     Returns:
-        The message, and the global variables of the scope by their names without it.
+        The message, and a dict from name without the scope to global variable.
 
     Raises:
-        TypeError: an argument is a message of another kind.
-        ValueError: the graph is larger than a message can be.
+        TypeError: an argument has the wrong message type.
+        ValueError: the graph exceeds the size limit of messages.
     """
     graph = graph or get_default_graph()
     made = export_meta_graph(
@@ -139,23 +139,23 @@ def import_scoped_meta_graph(
     unbound_inputs_col_name: str | None = "unbound_inputs",
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
 ) -> dict[str, Any]:
-    """Adds a meta graph to a graph: its nodes, and what its collections hold.
+    """Add a meta graph to a graph: its nodes and collections.
 
     Args:
-        meta_graph_or_file: a ``MetaGraphDef``, or its file.
-        clear_devices: leave the devices out.
-        graph: the graph; None: the default one.
-        import_scope: a scope for the names; None: none.
-        input_map: as in ``import_graph_def``; None: nothing is replaced.
-        unbound_inputs_col_name: the collection of inputs that ``input_map`` has to replace.
-        restore_collections_predicate: takes the name of a collection, and says whether it is wanted.
+        meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
+        clear_devices: remove device requests.
+        graph: graph to extend; None: the default graph.
+        import_scope: name scope to import into; None: none.
+        input_map: see ``import_graph_def``; None: no replacements.
+        unbound_inputs_col_name: collection of the inputs that ``input_map`` must replace.
+        restore_collections_predicate: function of a collection name that returns whether to import it.
 
     Returns:
-        The global variables by their names without the scope.
+        Name without the scope -> global variable.
 
     Raises:
-        ValueError: inputs have to be given, or the graph is invalid.
-        OSError: the file does not exist, or holds no meta graph.
+        ValueError: unbound inputs are missing in ``input_map``, or the graph is invalid.
+        OSError: the file does not exist, or contains no meta graph.
     """
     return import_scoped_meta_graph_with_return_elements(
         meta_graph_or_file,
@@ -171,19 +171,19 @@ def import_scoped_meta_graph(
 def copy_scoped_meta_graph(
     from_scope: str, to_scope: str, from_graph: Graph | None = None, to_graph: Graph | None = None
 ) -> dict[str, Any]:
-    """Copies what is in a scope into another one, or into another graph.
+    """Copy a scope to another scope or another graph.
 
     Args:
-        from_scope: the scope.
-        to_scope: the other one.
-        from_graph: the graph; None: the default one.
-        to_graph: the graph of the copy; None: the default one.
+        from_scope: scope to copy.
+        to_scope: new scope.
+        from_graph: graph with the scope; None: the default graph.
+        to_graph: graph of the copy; None: the default graph.
 
     Returns:
-        The copy's global variables by their names without the scope.
+        Name without the scope -> global variable of the copy.
 
     Raises:
-        ValueError: scope and graph are the same.
+        ValueError: scope and graph are equal.
     """
     from_graph, to_graph = from_graph or get_default_graph(), to_graph or get_default_graph()
     if from_graph is to_graph and from_scope == to_scope:
@@ -195,9 +195,9 @@ def copy_scoped_meta_graph(
 
 
 def stripped_op_list_for_graph(graph_def: GraphDef) -> Any:
-    """The signatures of the ops that a graph and its functions use, as an ``OpList``.
+    """Return the signatures of the ops that a graph and its functions use, as an ``OpList``.
 
     Args:
-        graph_def: the graph.
+        graph_def: graph to inspect.
     """
     return op_list(graph_def)

@@ -1,1 +1,1 @@
-"""What is shown, as rows, texts, pictures, timelines and pages; no third-party package is needed for it."""
+"""Output: rows, texts, pictures, timelines and pages, without third-party packages."""

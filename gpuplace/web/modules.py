@@ -1,11 +1,12 @@
-"""The scripts as JavaScript modules, for pages that may fetch nothing.
+"""The scripts as JavaScript modules, for pages that cannot fetch files.
 
-Modules import each other by name, ``import { element } from "gpuplace/dom.js";``. The browser cannot
-ask a server for them, so each page maps the names itself:
+Modules import each other by name, ``import { element } from "gpuplace/dom.js";``. The browser cannot fetch them from a
+server, so each page maps the names itself:
 
-- A report page has an import map that gives each name the module itself, as a ``data:`` URL.
-- A widget is one module, as anywidget wants it, and may not add to the notebook's import map. So it is a small loader
-  (``widgets/load.js``) with the texts of the others: each gets a ``blob:`` URL, which is written where others name it.
+- The import map of a report page maps each name to its module as a ``data:`` URL.
+- anywidget requires a widget to be a single module, which cannot extend the notebook's import map. It is therefore a
+  small loader (``widgets/load.js``) with the texts of the other modules. The loader creates a ``blob:`` URL for each
+  and inserts it where the module is imported.
 
 ``gpuplace/rules.js`` is ``rules.json``. All other names are file names in this folder and its subfolders.
 
@@ -33,10 +34,10 @@ _IMPORT = re.compile(
 
 @cache
 def module_text(name: str) -> str:
-    """The text of a module.
+    """Return the text of a module.
 
     Raises:
-        FileNotFoundError: there is no such module.
+        FileNotFoundError: the module does not exist.
     """
     if name == _RULES:
         return f"export const RULES = {json.dumps(RULES, ensure_ascii=False)};\n"
@@ -44,7 +45,7 @@ def module_text(name: str) -> str:
 
 
 def names_imported(text: str) -> dict[str, tuple[str, ...]]:
-    """Module -> what a script takes from it; ``default`` for its default, nothing where it only runs it.
+    """Module -> the names that a script imports from it; ``default`` for its default, empty if it is only run.
 
     >>> names_imported('import { chip, element } from "gpuplace/dom.js";')
     {'gpuplace/dom.js': ('chip', 'element')}
@@ -68,7 +69,7 @@ def modules(name: str) -> dict[str, str]:
 
 
 def import_map(name: str) -> str:
-    """The import map of a page that begins with a module, as JSON."""
+    """Return the import map of a page that begins with a module, as JSON."""
     urls = {
         known: f"data:text/javascript;base64,{b64encode(text.encode()).decode()}"
         for known, text in modules(name).items()
@@ -77,6 +78,6 @@ def import_map(name: str) -> str:
 
 
 def widget_module(name: str) -> str:
-    """A module of its own that loads another with all that it needs, and exports its default."""
+    """Return a single module that loads another with its dependencies, and exports its default."""
     texts = json.dumps(modules(name), ensure_ascii=False)
     return f"const MODULES = {texts};\n{module_text('gpuplace/widgets/load.js')}"

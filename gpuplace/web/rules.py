@@ -29,5 +29,5 @@ _WORDS: dict[str, str] = RULES["words"]
 
 
 def words(name: str, **values: object) -> str:
-    """Return one of the ``words`` with its placeholders filled in."""
+    """Return a text of ``words`` with its placeholders filled in."""
     return _WORDS[name].format(**values)

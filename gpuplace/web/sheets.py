@@ -1,4 +1,4 @@
-"""Style sheets: the files of ``styles/``, and the colours of ``rules.json`` in front of them."""
+"""Style sheets: the files of ``styles/``, preceded by the colours of ``rules.json``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from gpuplace.web.rules import RULES
 
 EXPLORER_SHEETS = ("base.css", "picture.css", "tables.css", "controls.css", "panels.css", "timeline.css")
-"""Of the explorer's widgets."""
+"""Sheets of the explorer's widgets."""
 PAGE_SHEETS = (*EXPLORER_SHEETS, "page.css")
-"""Of a report page."""
+"""Sheets of a report page."""
 _FOLDER = Path(__file__).parent / "styles"
 _ROLES = ("edge", "copy", "alarm", "mark", "path")
-"""Roles with gpuplace's own colour also in a notebook; paper and ink follow the notebook's theme."""
+"""Roles for which a notebook uses gpuplace's colours; paper and ink follow the notebook's theme."""
 _NOTEBOOKS = {
     "ui-font-color1": "ink",
     "ui-font-color2": "faint",
@@ -23,18 +23,18 @@ _NOTEBOOKS = {
     "border-color2": "hairline",
     "brand-color1": "focus",
 }
-"""JupyterLab's names for colours, which a report page has to give itself."""
+"""JupyterLab's colour variables, which a report page must define itself."""
 
 
 @cache
 def sheet(names: tuple[str, ...]) -> str:
-    """The colours, and the sheets of that name."""
+    """Return the colours and the sheets of a group."""
     texts = ((_FOLDER / name).read_text(encoding="utf-8") for name in names)
     return "\n".join((colours_sheet(), *texts))
 
 
 def colours_sheet() -> str:
-    """Colours as custom properties, and what makes a picture drawn for the light theme follow the page's.
+    """Return the colours as custom properties, and rules that adapt a picture for the light theme to the page's theme.
 
     >>> "--gp-copy: #a8431a;" in colours_sheet(), '[fill="#a8431a"] { fill: var(--gp-copy); }' in colours_sheet()
     (True, True)

@@ -342,7 +342,7 @@ class _Blamer:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """The node at the end of each node's chain of follows; chains of n nodes take about log n rounds."""
+        """Return the node at the end of each node's chain of follows; chains of n nodes take about log n rounds."""
         step = np.where(self.follows, self.verdicts.culprit, np.arange(len(self.graph)))
         for _ in range(len(self.graph).bit_length()):
             step = step[step]

@@ -1,11 +1,11 @@
 """The explanation of a node's device, and its text.
 
 MatMul_1 (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:0
-  requested by  nobody, created at train.py:14
-  settled by    type priority: GPU comes before CPU
-  steps         kernel         CPU:0 GPU:0 -> CPU:0 GPU:0  kernels for MatMul with T=float: GPU, CPU
-                type priority  CPU:0 GPU:0 -> GPU:0        GPU comes before CPU
-  for CPU       ask for '/device:CPU:0'
+  request     none; created at train.py:14
+  settled by  type priority: GPU comes before CPU
+  steps       kernel         CPU:0 GPU:0 -> CPU:0 GPU:0  kernels for MatMul with T=float: GPU, CPU
+              type priority  CPU:0 GPU:0 -> GPU:0        GPU comes before CPU
+  for CPU     ask for '/device:CPU:0'
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ class Explanation:
     because: str
     """The verdict as a sentence: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `follows m`."""
     held_by: str
-    """What would keep the node here without that cause: `v/Assign, tied to it, asks for '/gpu:1'`; "" if it would be
-    elsewhere.
+    """The cause that would keep the node here otherwise: `v/Assign, tied to it, asks for '/gpu:1'`; "" if none would.
     """
     steps: tuple[Step, ...]
     remedies: tuple[Remedy, ...]
@@ -99,7 +98,7 @@ class Explanation:
     @with_safe_text
     def __str__(self) -> str:
         rows = [("refused", self.refused)] if self.refused else []
-        rows.append(("requested by", self._request_text()))
+        rows.append(("request", self._request_text()))
         rows.append(("settled by", f"{self.rule.value}: {self.because}"))
         if self.anyway:
             rows.append(("here anyway", self.held_by))
@@ -123,7 +122,7 @@ class Explanation:
     def _request_text(self) -> str:
         if self.requested:
             return f"'{self.requested}'{f', {self.source}' if self.source else ''}"
-        return f"nobody{f', created at {self.source}' if self.source else ''}"
+        return f"none{f'; created at {self.source}' if self.source else ''}"
 
     def _step_lines(self) -> Iterator[str]:
         table = [

@@ -5,8 +5,8 @@
 >>> [str(gap) for gap in never_on("GPU", ["ScalarSummary", "SaveV2"], "2.21")]
 ['ScalarSummary on GPU: never', 'SaveV2 on GPU: never']
 
-An op with only numeric inputs and outputs is never harmless, even without a kernel, because its inputs have to be
-copied. Neither is an op for which some release has a kernel.
+An op with only numeric inputs and outputs is never harmless, even without a kernel, because its inputs must be copied.
+Neither is an op for which some release has a kernel.
 """
 
 from __future__ import annotations

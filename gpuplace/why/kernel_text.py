@@ -66,7 +66,7 @@ def supported_when_asking(placement: Placed, node: int, name: ParsedName) -> Sup
 
 
 def missing_kernel(placement: Placed, fact: NodeFacts, device_type: str) -> str | None:
-    """Return why a signature has no kernel on a device type, and which dtypes have one; None if it has one."""
+    """Return why a signature has no kernel on a device type, without a period; None if it has one."""
     op_type = fact.signature.op_type
     if fact.is_function:
         return None
@@ -84,12 +84,20 @@ def missing_kernel(placement: Placed, fact: NodeFacts, device_type: str) -> str 
         return f"no {device_type} kernel for {op_type} matches attributes of these types"
     constrained = sorted({name for row in rows for name, _ in row.constraints})
     mine = ", ".join(f"{name}={_text(fact.attrs[name])}" for name in constrained if name in fact.attrs)
-    text = f"no {device_type} kernel for {op_type} with {mine}"
+    return f"no {device_type} kernel for {op_type} with {mine}"
+
+
+def other_types_advice(placement: Placed, fact: NodeFacts, device_type: str) -> str:
+    """Return `use dtype float or half`, the dtypes that would give a signature a kernel; ``""`` if there are none."""
+    constrained = {name for row in _rows(placement, fact, device_type) for name, _ in row.constraints}
+    choices = []
     for name, allowed in other_types(placement, fact, device_type):
-        listed = ", ".join(allowed[:_SHOWN_TYPES]) + (", ..." if len(allowed) > _SHOWN_TYPES else "")
-        verb = "has" if len(allowed) == 1 else "have"
-        text += f"; {f'{name}=' if len(constrained) > 1 else ''}{listed} {verb} one"
-    return text
+        if len(allowed) > _SHOWN_TYPES:
+            listed = ", ".join([*allowed[:_SHOWN_TYPES], "..."])
+        else:
+            listed = " or ".join(filter(None, [", ".join(allowed[:-1]), allowed[-1]]))
+        choices.append(f"{name}={listed}" if len(constrained) > 1 else f"dtype {listed}")
+    return f"use {', or '.join(choices)}" if choices else ""
 
 
 def other_types(

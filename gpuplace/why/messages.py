@@ -1,8 +1,8 @@
 """Placement faults as errors: the release's own sentence from TensorFlow, then the facts, then what to try.
 
 1.15 and 2.21 write `{{node x}}`, which a session later replaces by the line that created the node. 1.0 and 1.4 print
-the node in one line. For a missing device the "Using GPUs" guide quotes an older sentence; in 1.0 and 1.4 it is added
-as a fact, so that a reader of the guide finds it.
+the node in one line. For a missing device, the "Using GPUs" guide quotes an older message; in 1.0 and 1.4 it is added
+as a fact, so that readers of the guide find it.
 
 Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc, releases 1.15 and 2.21; placer.cc, release 1.4;
 simple_placer.cc, release 1.0. The sentences of 1.0 and 1.4 are those of 1.0.1 and 1.4.1.
@@ -294,7 +294,9 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
         if is_kernel:
             detail += _old_debug_info(placement, conflict.group)
         detail = specification_text(detail, placement.release)
-        pair = f"'{names[0]}' and '{names[1]}" + ("'" if is_kernel else "")  # the quote is missing there too
+        pair = f"'{names[0]}' and '{names[1]}" + (
+            "'" if is_kernel else ""
+        )  # TensorFlow's message lacks this quote too
     else:
         pair = f"{{{{colocation_node {names[0]}}}}} and {{{{colocation_node {names[1]}}}}}"
     message = f"Cannot colocate nodes {pair}{' ' if is_kernel else ': '}{detail}"

@@ -2,7 +2,7 @@
 
     b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, _device="/device:GPU:2"]()
 
-Attributes are sorted by name, with the device last. Of a tensor the first three values are printed, with brackets
+Attributes are sorted by name, with the device last. The first three values of a tensor are printed, with brackets
 around its rows. The releases that the guide quotes print the values in one row, without brackets.
 
 Source: SummarizeNodeDef in tensorflow/core/framework/node_def_util.cc, SummarizeAttrValue in attr_value_util.cc and
@@ -72,18 +72,18 @@ def node_text(
 def summary(
     name: str, op_type: str, attrs: Mapping[str, Any], device: str, inputs: Iterable[str], release: str
 ) -> str:
-    """One line for a node, of its parts.
+    """Return one line for a node, from its parts.
 
     >>> summary("c", "MatMul", {"transpose_a": False}, "/device:GPU:2", ["a", "b"], "1.4")
     'c = MatMul[transpose_a=false, _device="/device:GPU:2"](a, b)'
 
     Args:
-        name: of the node.
-        op_type: of the node.
+        name: name of the node.
+        op_type: op type of the node.
         attrs: attributes by name.
         device: requested or assigned device; "" for none.
-        inputs: as a GraphDef writes them.
-        release: whose format, or ``GUIDE``.
+        inputs: inputs in the notation of a GraphDef.
+        release: release whose format is used, or ``GUIDE``.
     """
     parts = [f"{key}={attr_text(attrs[key], release)}" for key in sorted(attrs) if key != "_device"]
     if device:
@@ -92,25 +92,25 @@ def summary(
 
 
 def operation_text(op: Operation, device: str, release: str, fed: Mapping[str, str] | None = None) -> str:
-    """One line for a node that runs, on its assigned device.
+    """Return one line for a node that runs, with its assigned device.
 
     Args:
         op: the node.
         device: full name of the device it runs on.
-        release: whose format.
-        fed: name of a fed tensor to the name that the runtime gives it.
+        release: release whose format is used.
+        fed: name of a fed tensor -> the runtime's name for it.
     """
     attrs = dict(op.attrs)
     shape = attrs.get("shape")
     if release == "1.0" and op.type == "Placeholder" and shape is not None and not shape.is_fully_defined():
-        attrs["shape"] = TensorShape([])  # its Python side leaves out a shape that is not fully known
+        attrs["shape"] = TensorShape([])  # TensorFlow's Python omits a shape that is not fully known
     inputs = [(fed or {}).get(tensor.name, tensor.name.removesuffix(":0")) for tensor in op.inputs]
     inputs += [f"^{control.name}" for control in op.control_inputs]
     return summary(op.name, op.type, attrs, device_text(device, release), inputs, release)
 
 
 def short_device(device: str) -> str:
-    """`GPU:0` for a device of this process, the full name for another task's, `no device` for "".
+    """Return `GPU:0` for a device of this process, the full name for another task's, `no device` for "".
 
     >>> short_device("/job:localhost/replica:0/task:0/device:GPU:0"), short_device("/job:ps/device:CPU:0")
     ('GPU:0', '/job:ps/device:CPU:0')
@@ -119,7 +119,7 @@ def short_device(device: str) -> str:
 
 
 def device_text(device: str, release: str) -> str:
-    """A full device name as a release's messages print it: until 1.4 in small letters, without "device:".
+    """Return a full device name as a release's messages print it: until 1.4 in lower case, without "device:".
 
     >>> device_text("/job:localhost/replica:0/task:0/device:GPU:0", "1.0")
     '/job:localhost/replica:0/task:0/gpu:0'
@@ -129,12 +129,12 @@ def device_text(device: str, release: str) -> str:
 
 
 def specification_text(text: str, release: str) -> str:
-    """Merged requests as the C++ side prints them: `/job:ps/GPU:0` in 1.0, later `/job:ps/device:GPU:0`."""
+    """Return merged requests as C++ prints them: `/job:ps/GPU:0` in 1.0, later `/job:ps/device:GPU:0`."""
     return text.replace("/device:", "/") if release == "1.0" else text
 
 
 def attr_text(value: Any, release: str) -> str:
-    """An attribute's value.
+    """Return an attribute's value.
 
     >>> attr_text((1, 2), "1.15"), attr_text(True, "1.15"), attr_text(b"SAME", "1.15")
     ('[1, 2]', 'true', '"SAME"')

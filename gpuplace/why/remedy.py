@@ -19,7 +19,7 @@ from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.placed import Placed
 from gpuplace.placer.placement_graph import PlacementGraph
-from gpuplace.why.kernel_text import missing_kernel, other_types, supported_when_asking
+from gpuplace.why.kernel_text import missing_kernel, other_types, other_types_advice, supported_when_asking
 from gpuplace.why.ties import required_group
 from gpuplace.why.what_if import WhatIf
 
@@ -117,8 +117,12 @@ class _Search:
         first = self.node if self.node in lacking else lacking[0]
         fact = placement.facts_of(first)
         text = missing_kernel(placement, fact, kind) or ""
+        advice = other_types_advice(placement, fact, kind)
         if first != self.node:
             text = f"colocated with {self.graph.names[first]}, which has none: {text}"
+            text += f"; {advice} there" if advice else ""
+        elif advice:
+            text = f"{advice}: {text}"
         others = [member for member in lacking if member != first]
         if others:
             verb = "has" if len(others) == 1 else "have"

@@ -223,8 +223,7 @@ def kernel_sentence(placed: Placed, node: int, device_types: tuple[str, ...]) ->
         (device_type for device_type in device_types if device_type not in dict(facts.supported)),
         device_types[0] if device_types else "",
     )
-    text = missing_kernel(placed, facts, device_type)
-    return text.partition("; ")[0] if text else f"no {device_type} kernel"
+    return missing_kernel(placed, facts, device_type) or f"no {device_type} kernel"
 
 
 def _there_is(text: str) -> str:

@@ -299,7 +299,7 @@ def _host_readers(placed: Placed) -> frozenset[int]:
 
 
 def anyway(placed: Placed, node: int) -> str:
-    """Return what would hold a node where it is without the verdict's cause, in words; "" if it would be elsewhere.
+    """Return the cause that would keep a node on its device without the verdict's cause; "" if it would move.
 
     The cause is the culprit's request, its missing kernel, or the rule by which it follows another node. A preference
     of the placer among unrequested devices cannot be undone, nor can a failure.

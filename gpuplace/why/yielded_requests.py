@@ -1,6 +1,6 @@
 """Requests overridden by reference and resource edges, as TensorFlow logs them.
 
-A consumer that requests another device than the variable it reads goes where the variable is. With
+A consumer that requests another device than the variable it reads is placed on the variable's device. With
 `log_device_placement`, TensorFlow reports that on stderr, before the lines of the nodes:
 
     Ignoring device specification /device:GPU:1 for node 'u' because the input edge from 'v' is a reference connection

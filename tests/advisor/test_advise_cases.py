@@ -356,7 +356,7 @@ def test_the_command_writes_what_it_advises(tmp_path, capsys):
     assert tf.estimate(placed, "train", machine="2x V100").step_time == pytest.approx(found["value"])
     assert main([*words, "-o", script]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("What stands out:\n1. GPU:1 is idle") and "\nThe step takes " in printed
+    assert printed.startswith("Findings:\n1. GPU:1 is idle") and "\nThe step takes " in printed
     assert "def advised_device(op):" in open(script).read()
 
 

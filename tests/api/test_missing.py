@@ -54,7 +54,7 @@ def value_of(path):
         ("distribute.experimental", "place the copies with tf.device"),
         ("distribute.experimental.ParameterServerStrategy", "place the copies with tf.device"),
         ("contrib.cudnn_rnn", "explore('graph.pb')"),
-        ("contrib.cudnn_rnn.CudnnLSTM", "gpuplace has contrib.layers"),
+        ("contrib.cudnn_rnn.CudnnLSTM", "gpuplace has the most-used parts of contrib.layers"),
         ("contrib.layers.bucketized_column", "build the rest with tf.layers"),
         ("scalar_summary", "tf.summary.scalar"),
         ("merge_all_summaries", "tf.summary.merge_all"),

@@ -70,13 +70,13 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
         re.compile("(within [0-9]+%|at most [0-9.]+ times) (of )?the best possible")
     )
 
-    moves = advice.get_by_role("table", name="What moves")
+    moves = advice.get_by_role("table", name="Moves")
     expect(moves.get_by_role("checkbox").first).to_be_checked()
     advice.get_by_role("button", name="Apply all").click()
     expect(advice).to_contain_text("The recommendation is applied")
     expect(explorer.locator(".gp-legend").first).to_contain_text("GPU:1")
     advice.get_by_role("button", name="Copy as Python").click()
-    expect(advice.get_by_label("The advice as Python")).to_contain_text("def advised_device(op):")
+    expect(advice.get_by_label("The recommendation as Python")).to_contain_text("def advised_device(op):")
     expect(advice.get_by_role("status").filter(has_text=re.compile("Copied|select the text"))).to_be_visible()
     for theme in ("Light", "Dark"):
         lab_page.evaluate(
@@ -100,7 +100,7 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
         lab_page.keyboard.press("Space")
         expect(moves.get_by_role("checkbox").first).not_to_be_checked()
         expect(moves.get_by_role("checkbox").first).to_be_focused()
-        advice.get_by_role("button", name="Apply the ticked moves").press("Enter")
+        advice.get_by_role("button", name="Apply the selected moves").press("Enter")
         expect(advice).to_contain_text(re.compile("Applied: [0-9]+ of [0-9]+ moves"))
 
     # What is wrong is said.

@@ -85,7 +85,7 @@ def test_busy_kernel(page, screenshots):
     start = time.monotonic()
     explorer.get_by_label("GPU 1 ·").uncheck()
     expect(explorer.locator(".gp-working")).to_have_text("working …")
-    expect(banner).to_contain_text("The kernel is busy. What you asked for waits")
+    expect(banner).to_contain_text("The kernel is busy. Your change is waiting")
     explorer.get_by_label("Soft placement").check()
     expect(banner).to_contain_text("2 requests wait")
     explorer.screenshot(path=screenshots / "busy.png")

@@ -342,7 +342,7 @@ def test_a_fix_has_a_picture_of_its_own(opened):
     with page.expect_navigation():
         refused.get_by_role("link", name="Show the placement").click()
     page.wait_for_selector("html[data-ready=yes]")
-    expect(page.get_by_role("navigation", name="What was changed")).to_contain_text("Turn on soft placement")
+    expect(page.get_by_role("navigation", name="Changed setting")).to_contain_text("Turn on soft placement")
     expect(refused).to_be_hidden()
     expect(page.locator("#graph g.node.guilty")).to_have_count(0)
     expect(boxes(page)).to_have_count(7)
@@ -651,7 +651,8 @@ LANE_TEXTS = """async () => {
     while (!texts.length) await new Promise((done) => requestAnimationFrame(done));
     return texts;
 }"""
-"""Has the canvas drawn again; what is written on it. (The page's policy forbids Playwright to wait by a condition.)"""
+"""Has the canvas drawn again; what is written on it. (The page's policy forbids Playwright to wait by a "
+"condition.)"""
 
 
 @both_themes

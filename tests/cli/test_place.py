@@ -277,7 +277,7 @@ def test_blame_begins_with_findings(gpuplace, apart):
     result = gpuplace("blame", apart, "--machine", "2x V100", "--batch", "8192")
     assert result.returncode == 0, result.stderr
     first, second, *_ = result.stdout.splitlines()
-    assert first == "What stands out:"
+    assert first == "Findings:"
     assert second.startswith("1. Gradients of layers on GPU:1 run on GPU:0 (saves ")
     assert "every node is on a GPU" in result.stdout
     assumed = gpuplace("blame", apart, "--machine", "2x V100").stdout
@@ -318,7 +318,7 @@ def test_findings_as_json(gpuplace, apart, command):
 def test_findings_come_first_in_text(gpuplace, apart, words):
     command, *others = words
     result = gpuplace(command, apart, "--machine", "2x V100", "--batch", "8192", *others)
-    assert result.stdout.startswith("What stands out:\n1. Gradients of layers on GPU:1 run on GPU:0")
+    assert result.stdout.startswith("Findings:\n1. Gradients of layers on GPU:1 run on GPU:0")
 
 
 def test_findings_as_a_table(gpuplace, apart):

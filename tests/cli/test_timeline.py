@@ -77,9 +77,9 @@ def test_of_a_chrome_trace(step, tmp_path, capsys, name):
     [
         (("nowhere.pb",), 1, "nowhere.pb; No such file"),
         (("graph.pb",), 1, "Can't parse graph.pb as RunMetadata or StepStats"),
-        (("empty.pb",), 1, "empty.pb holds no step_stats: nothing was measured"),
+        (("empty.pb",), 1, "empty.pb contains no step_stats: nothing was measured"),
         (("noise.json",), 1, "Can't parse noise.json as the Chrome trace of a step"),
-        (("list.json",), 1, "list.json holds no step_stats"),
+        (("list.json",), 1, "list.json contains no step_stats"),
         (("ends.pb",), 2, "ends.pb: The step_stats are empty"),
         (("step.pb", "--soft", "--machine", "cpu"), 2, "--machine, --soft: options for placing a graph"),
         (("step.pb", "--graph", "no.pb"), 2, "cannot read no.pb"),

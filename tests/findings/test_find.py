@@ -102,6 +102,22 @@ def test_a_loss_outside_of_all_blocks_goes_with_the_last_layer():
     assert ("gradients/Square_grad/Mul_1", "GPU:1") in one.moved
 
 
+def test_gradients_and_layers_on_the_same_devices():
+    steps = []
+    with tf.Graph().as_default() as graph:
+        for gpu in range(2):
+            with tf.device(f"/gpu:{gpu}"), tf.variable_scope(f"model_{gpu}"):
+                rows = tf.placeholder(tf.float32, [8192, 1024], "rows")
+                for layer in range(4):
+                    rows = dense(rows, 1024, f"dense_{layer}")
+                loss = tf.reduce_mean(tf.square(rows), name="loss")
+            with tf.device(f"/gpu:{1 - gpu}"):
+                steps.append(tf.train.GradientDescentOptimizer(0.1).minimize(loss))
+        one = findings(tf.estimate(graph, steps, machine="2x V100"))[0]
+    assert one.headline == "Gradients on GPU:0 and GPU:1 run on another device than their layer"
+    assert "run on GPU:0 and GPU:1, each on another device than its layer. Each step copies" in one.cause
+
+
 def test_moved_nodes_are_where_the_change_puts_them():
     one = found(program_of("bert_over_two_gpus"))[0]
     right = estimated(program_of("bert_with_its_gradients"))
@@ -288,3 +304,42 @@ def test_gradients_apart_leave_no_gpu_idle_beside_it():
     assert IDLE not in [one.kind for one in rows]
     more = findings(tf.estimate(graph, train, machine="4x V100"))
     assert [one.headline for one in more if one.kind == IDLE] == ["GPU:2 and GPU:3 are idle"]
+    (idle,) = (one for one in more if one.kind == IDLE)
+    assert (
+        idle.fix
+        == "Build 4 towers, each on its own GPU with a part of the batch, and average their gradients."
+    )
+    assert idle.code.startswith("for number in range(4):\n    with tf.device('/gpu:%d' % number)")
+
+
+def dense_layers_on(gpus, towers=1):
+    """A graph of dense layers, in equal parts on the GPUs of each tower."""
+    with tf.Graph().as_default() as graph:
+        losses = []
+        for tower in range(towers):
+            rows, labels = tf.placeholder(tf.float32, [8192, 1024]), tf.placeholder(tf.int32, [8192])
+            with tf.variable_scope("", reuse=tower > 0), tf.name_scope(f"tower_{tower}"):
+                for layer in range(6):
+                    with tf.device(f"/gpu:{gpus * tower + layer * gpus // 6}"):
+                        rows = dense(rows, 1024, f"dense_{layer}")
+                with tf.device(f"/gpu:{gpus * (tower + 1) - 1}"):
+                    losses.append(class_loss(dense(rows, 10, "logits", None), labels))
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        train = optimizer.minimize(tf.add_n(losses), colocate_gradients_with_ops=True)
+    return graph, train
+
+
+@pytest.mark.parametrize(
+    ("gpus", "towers", "machine", "fix"),
+    [
+        (2, 1, "4x V100", "Build 2 towers, each on 2 GPUs"),
+        (2, 2, "6x V100", "Build 3 towers, each on 2 GPUs"),
+        (3, 1, "4x V100", "Build 4 towers, each on its own GPU"),
+    ],
+)
+def test_towers_use_as_many_gpus_as_the_model(gpus, towers, machine, fix):
+    graph, train = dense_layers_on(gpus, towers)
+    (idle,) = (one for one in findings(tf.estimate(graph, train, machine=machine)) if one.kind == IDLE)
+    assert idle.fix.startswith(fix)
+    assert ("2 * number + part" in idle.code) == (gpus == 2)
+    compile(idle.code, "fix", "exec")

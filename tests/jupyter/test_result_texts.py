@@ -98,7 +98,7 @@ def test_parts_say_themselves_too(placement, other):
         str(explanation.steps[0])
         == "kernel: CPU:0 GPU:0 GPU:1 GPU:2 GPU:3 -> CPU:0, " + explanation.steps[0].note
     )
-    assert str(explanation.remedies[0]).startswith("for GPU: no GPU kernel for MatMul")
+    assert str(explanation.remedies[0]).endswith(": no GPU kernel for MatMul with T=int32")
     blame = placement.blame()
     for row in blame:
         lines = str(row).splitlines()

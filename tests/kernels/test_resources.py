@@ -90,7 +90,9 @@ def test_a_shared_name_with_another_type_or_kind_is_refused():
     ):
         store.variable("w", dtypes.int32, SHAPE)
     store.get_or_create("", "queue", list)
-    with pytest.raises(errors.InvalidArgumentError, match="Resource localhost/queue is a list, no variable"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="Resource localhost/queue is a list, not a variable"
+    ):
         store.variable("queue", dtypes.int32, SHAPE)
 
 

@@ -218,7 +218,7 @@ def test_recurrent_layers():
 def test_tensors_without_elements_and_sizes_that_do_not_fit():
     assert work("MatMul", [(0, 4), (4, 3)], [(0, 3)]).launches == 0
     misfit = work("MatMul", [(), ()], [(2, 2)])
-    assert misfit.is_guess and "do not fit" in misfit.assumed[0]
+    assert misfit.is_guess and "do not match" in misfit.assumed[0]
 
 
 def test_an_op_without_a_model_has_its_bytes():

@@ -70,7 +70,7 @@ _TABLE: dict[str, list[tuple]] = {
             "this process sees it as number 0, and TensorFlow turns it into",
             GUIDE + "test_logging_device_placement",
         ),
-        ("In its answers TensorFlow always uses the full name.", Program("devices of a computer")),
+        ("TensorFlow itself always prints the full name.", Program("devices of a computer")),
         (
             "A device belongs to a task of a job",
             "test_cluster_scripts.py::test_both_releases_of_tensorflow_say_the_same",
@@ -106,13 +106,23 @@ _TABLE: dict[str, list[tuple]] = {
     ],
     "03": [
         (
-            "Every operation created inside `with tf.device(...)` carries a request",
+            "Every operation created inside `with tf.device(...)` carries a",
             Program("a session decides nothing"),
         ),
         (
             "both inputs have to be **copied** there first. TensorFlow does that by itself.",
             "test_place.py::test_edges_know_types_shapes_and_bytes",
             "test_run_metadata.py::test_partition_graphs",
+        ),
+        (
+            "Only a result of constants alone is computed once and kept.",
+            "test_constant_folding.py::test_both_foldings_have_to_be_switched_off",
+        ),
+        (
+            "Yes, or the run fails, unless soft placement is on",
+            MISSING,
+            Placed("request /gpu:7", {"n": "GPU:0"}, soft=True),
+            Placed("read yields", {"v": "GPU:0", "r": "GPU:0"}),
         ),
         (
             "Moving *one* operation of a chain",
@@ -134,6 +144,10 @@ _TABLE: dict[str, list[tuple]] = {
             BFC + "test_growth_of_2_21_begins_with_2_mib",
         ),
         (
+            "later region is normally twice as large as the one before",
+            BFC + "test_growth_doubles",
+        ),
+        (
             "`allow_growth` does not make a program need less memory",
             BFC + "test_growth_and_return_of_idle_regions",
         ),
@@ -146,7 +160,7 @@ _TABLE: dict[str, list[tuple]] = {
             PROCESS + "test_first_memory_options_win_and_the_others_are_told",
         ),
         (
-            "In TensorFlow you need a new process",
+            "you need a new process, so you would restart the kernel",
             PROCESS + "test_first_memory_options_win_and_the_others_are_told",
         ),
         (
@@ -156,12 +170,16 @@ _TABLE: dict[str, list[tuple]] = {
     ],
     "05": [
         ("TensorFlow does not use several GPUs by itself.", ON_GPU),
-        ("First comes TensorFlow's own sentence", MISSING),
+        ("First comes TensorFlow's own message", MISSING),
         (
-            "The guide quotes a sentence that is older than TensorFlow 1.0",
+            "The guide of releases 1.0 to 1.4 quotes a message that is older still.",
             GUIDE + "test_a_device_that_does_not_exist_as_the_guide_says_it",
         ),
         ("lets TensorFlow choose another device", Placed("request /gpu:7", {"n": "GPU:0"}, soft=True)),
+        (
+            "TensorFlow dropped both the number *and* the type",
+            Placed("request /cpu:3", {"n": "GPU:0"}, soft=True, machine="2 CPU, 11 GPU"),
+        ),
         (
             "Soft placement does not look for",
             Placed("request /cpu:3", {"n": "GPU:0"}, soft=True, machine="2 CPU, 11 GPU"),
@@ -170,7 +188,7 @@ _TABLE: dict[str, list[tuple]] = {
     "06": [
         ("TensorFlow 1 does not distribute a graph over the GPUs.", ON_GPU),
         (
-            "so the operations that it created requested nothing",
+            "so the operations that it created had no request",
             Program("updates and gradients"),
         ),
     ],
@@ -179,29 +197,37 @@ _TABLE: dict[str, list[tuple]] = {
             "This environment variable belongs to CUDA, not to TensorFlow.",
             PROCESS + "test_visible_devices_are_read_when_devices_are_first_made",
         ),
+        (
+            "CUDA puts the fastest card first",
+            "test_visible.py::test_cuda_counts_fastest_first_unless_told_otherwise",
+        ),
         ("`/gpu:0` is not a card.", "test_visible.py::test_what_a_process_sees"),
         (
             "The second setting came too late",
             PROCESS + "test_later_changes_of_visible_devices_have_no_effect_and_are_told",
         ),
         (
-            "without the best-known trap of TensorFlow 1",
+            "without falling into TensorFlow 1's best-known trap",
             PROCESS + "test_a_gpu_device_stays_on_its_gpu",
         ),
         (
-            "could tell two cards with the same name apart, so TensorFlow refuses.",
+            "could not distinguish two cards with the same name, so TensorFlow refuses.",
             PROCESS + "test_a_gpu_device_stays_on_its_gpu",
             PROCESS + "test_old_releases_move_it_silently_here_with_a_warning",
         ),
     ],
     "08": [
-        ("A session does not choose devices", Program("a session decides nothing")),
+        ("You cannot tell a session to run on GPU 1.", Program("a session decides nothing")),
         (
             "Each session has its *own* values of the variables",
             "test_session.py::test_sessions_on_one_graph_have_their_own_variables",
         ),
     ],
     "09": [
+        (
+            "`tf.get_variable` colocates both with the variable. It also clears the request of the first value",
+            "test_graphs_as_tensorflow.py::test_nodes_are_those_of_tensorflow",
+        ),
         (
             '"Put the update on the GPU" is not possible',
             Placed("assign yields", {"v": "GPU:0", "w": "GPU:0"}),
@@ -223,7 +249,7 @@ _TABLE: dict[str, list[tuple]] = {
         ("`tf.name_scope` names operations, and `get_variable` ignores it", Program("two kinds of scope")),
         ("`tf.Variable(...)` never reuses anything.", Program("variables of towers")),
         (
-            "Is the average of two half batches the gradient of the whole batch?",
+            "Is the average over two half batches the gradient of the whole batch?",
             Program("the average of halves"),
         ),
     ],
@@ -266,7 +292,7 @@ _TABLE: dict[str, list[tuple]] = {
             "test_queue_runner.py::test_asked_to_stop_a_runner_stops_though_it_waits",
         ),
         (
-            "goes where the queue is. The request yields, even without soft placement",
+            "goes to the queue's device. The request is overridden, even without soft placement",
             Placed("read yields", {"v": "GPU:0", "r": "GPU:0"}),
             "test_scripts.py::test_devices_of_a_machine_with_gpus",
         ),
@@ -282,11 +308,11 @@ _TABLE: dict[str, list[tuple]] = {
     "14": [("A model divided by layers uses four GPUs", "test_lessons.py::test_facts")],
     "15": [
         (
-            "TensorFlow reports no error and no warning: the step only takes longer.",
+            "TensorFlow reports no error and gives no warning: the step only takes longer.",
             Program("updates and gradients"),
         ),
         (
-            "What a step **waits** for follows TensorFlow's executor",
+            "The **order** of the step follows TensorFlow's executor",
             "test_clock.py::test_everything_runs_once_and_after_what_it_waits_for",
         ),
         (
@@ -304,8 +330,8 @@ _TABLE: dict[str, list[tuple]] = {
         ("is exact, to the byte", "test_step_memory.py::test_the_predicted_peak_is_the_allocators"),
     ],
     "16": [
-        ("TensorFlow's placement rules know nothing of costs", ON_GPU),
-        ("That is TensorFlow's default: all on `GPU:0`", ON_GPU),
+        ("TensorFlow's placement rules ignore costs", ON_GPU),
+        ("That is TensorFlow's default: everything is on `GPU:0`", ON_GPU),
         ("any TensorFlow places it", "test_against_tensorflow.py::test_random_graphs"),
         ("TensorFlow's default runs out of memory", ON_GPU),
         (
@@ -336,7 +362,7 @@ _TABLE: dict[str, list[tuple]] = {
             "test_training.py::test_synchronous_training_takes_the_mean_of_all_workers",
         ),
         (
-            "A session does not simply go on without a task that failed",
+            "A session does not simply continue without a failed task",
             "test_sessions.py::test_device_filters",
         ),
         (
@@ -347,14 +373,18 @@ _TABLE: dict[str, list[tuple]] = {
     ],
     "18": [
         ("TensorFlow logs placement from C++", *C_LOG),
-        ("TensorFlow writes them when it places the function, which is once", *C_LOG),
+        ("which TensorFlow writes once, when it places the function", *C_LOG),
         (
             "Up to 2.21, that function does not reach ops that run eagerly once one has run",
             "test_capture.py::test_a_context_that_has_run_ops_is_told_too",
         ),
     ],
     "20": [
-        ("In its answers TensorFlow uses the full name", Program("devices of a computer")),
+        (
+            "TensorFlow then drops a request that it cannot meet",
+            Placed("request /gpu:7", {"n": "GPU:0"}, soft=True),
+        ),
+        ("TensorFlow prints the full name", Program("devices of a computer")),
         (
             "this process sees it as number 0, and TensorFlow turns it into",
             GUIDE + "test_logging_device_placement",
@@ -369,12 +399,12 @@ _TABLE: dict[str, list[tuple]] = {
             BFC + "test_without_growth_the_first_allocation_takes_everything",
         ),
         (
-            "TensorFlow forgets them only when the process ends",
+            "TensorFlow keeps them until the process ends",
             PROCESS + "test_first_memory_options_win_and_the_others_are_told",
         ),
         ("TensorFlow refuses to guess:", MISSING),
         (
-            "As the guide of release 1.4 quotes it",
+            "The guide of release 1.4 quotes the error in this form",
             GUIDE + "test_a_device_that_does_not_exist_as_the_guide_says_it",
         ),
         ("The log of 1.4 has no types.", "test_placement_log.py::test_lines_of_each_release"),
@@ -396,7 +426,7 @@ _TABLE: dict[str, list[tuple]] = {
             "The placer visits the operations in graph order.",
             "test_placement_graph.py::test_the_smallest_ready_node_is_visited_next",
         ),
-        ("it takes the devices for which the whole group has a **kernel**", INT32),
+        ("it takes the devices for which all members of the group have a **kernel**", INT32),
         (
             "The member that it visits first decides for its group.",
             Placed("assign yields", {"v": "GPU:0", "w": "GPU:0"}),
@@ -426,7 +456,7 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         ("the **GPU** before the CPU", ON_GPU),
         ("the device whose **name** comes first, compared as text", TOY + "test_names_are_compared_as_text"),
-        ("As text, `GPU:10` comes before `GPU:2`.", TOY + "test_names_are_compared_as_text"),
+        ("Compared as text, `GPU:10` comes before `GPU:2`.", TOY + "test_names_are_compared_as_text"),
         ("TensorFlow measures nothing and does not balance load", ON_GPU),
         (
             "TensorFlow merges nested `tf.device` blocks part by part",
@@ -491,12 +521,12 @@ _TABLE: dict[str, list[tuple]] = {
             Placed("int32 variable", {"v": "CPU:0", "w": "CPU:0"}),
         ),
         (
-            "the consumer's request yields",
+            "the consumer's request is overridden",
             Placed("assign yields", {"v": "GPU:0", "w": "GPU:0"}),
             Placed("read yields", {"r": "GPU:0"}),
         ),
         (
-            "If the variable asks for nothing, or for something vaguer",
+            "If the variable has no request, or a less specific one",
             Placed("variable takes the request", {"v": "CPU:0", "w": "CPU:0"}),
             Placed("vaguer variable", {"v": "GPU:1", "w": "GPU:1"}),
         ),
@@ -516,7 +546,10 @@ _TABLE: dict[str, list[tuple]] = {
             "Gradients and optimizers use this a lot.",
             "test_graphs_as_tensorflow.py::test_nodes_are_those_of_tensorflow",
         ),
-        ("Unlike on an edge, no request yields here", Placed("colocation clash", "Cannot colocate nodes")),
+        (
+            "Unlike on an edge, no request is overridden here",
+            Placed("colocation clash", "Cannot colocate nodes"),
+        ),
         (
             "a contradiction between two indices drops the index",
             Placed("colocation, ids clash", {"a": "GPU:0", "b": "GPU:0"}, soft=True),
@@ -619,11 +652,11 @@ NO_CLAIMS = {
     "07": ("is the name in TensorFlow.",),
     "08": ("'Hello, TensorFlow!'",),
     "14": ("Two towers are 1.7 times as fast",),
-    "16": ("keeps to TensorFlow's own rules",),
+    "16": ("follows TensorFlow's own rules",),
     "18": (
         "ops of your own TensorFlow 2 program",
-        "The lesson asks the TensorFlow",
-        "what TensorFlow 2.21 answered once",
+        "The lesson uses the TensorFlow",
+        "recorded answers of TensorFlow 2.21",
         "Without TensorFlow, its exported",
         "keeps TensorFlow's lines out",
     ),
@@ -643,13 +676,13 @@ NO_CLAIMS = {
         "A kernel is the code of one op type",
         "`a` is an `int32` constant",
         "If several devices are left",
-        "To see that, make a machine",
+        "To see that, create a machine",
         "`tf.place(..., on_error",
-        "`no_such_cpu` asked for a CPU",
-        "`update` asked for the GPU",
+        "`no_such_cpu` requested a CPU",
+        "`update` requested the GPU",
         "`doubled` is not tied",
         "Some operations never reach the placer.",
-        "The new nodes have names of their own",
+        "The new nodes have new names",
         "Everything else may move",
         "`tf.place(graph, assigned",
         '`release="2.21"` places',

@@ -179,7 +179,10 @@ FACTS = {
         f"{LOCAL}GPU:0 by allocator GPU_0_bfc",
     ],
     ("04", r"explorer\.allow_growth"): [
-        "0.0 -> 10795 MiB\n0.4 -> 4575 MiB\n1.5 -> Unified memory on GPUs with compute capability lower than 6.0",
+        "0.0 -> 10795 MiB\n0.4 -> 4575 MiB",
+    ],
+    ("04", r"explorer\.apply_remedy"): [
+        "Unified memory on GPUs with compute capability lower than 6.0",
         "remedies: ('Back to per_process_gpu_memory_fraction=0.4', 'Clear per_process_gpu_memory_fraction')",
         "GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.4)",
         "4798231347",
@@ -328,7 +331,7 @@ FACTS = {
         "16.1 ms; 3 copies, 24.0 MiB",
         "79% of the step: x > x/read > first > arrived > second",
     ],
-    ("11", r"waited, ms"): ["first  GPU:1  8.0        0.7        6.64"],
+    ("11", r"starts, ms"): ["first  GPU:1  8.0        3.3         6.7        0.7"],
     ("11", r"^for after"): ["after None: 16.1 ms", "after arrived: 12.9 ms", "after second: 16.1 ms"],
     ("11", r"^for source"): ["('first', 'GPU:1', 8388608), ('side', 'CPU:0', 8388608)"] * 2,
     ("12", r"RestoreV2"): [

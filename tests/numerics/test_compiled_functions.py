@@ -74,7 +74,7 @@ def test_records_are_read_and_written_in_place(made):
     "wrong", [{"first": np.zeros(3, np.float32)}, {"second": np.zeros(6, np.int64)[::2]}], ids=str
 )
 def test_what_is_no_such_array_is_refused(made, wrong):
-    with pytest.raises(TypeError, match=rf"Pair.{next(iter(wrong))} is no array of one axis of"):
+    with pytest.raises(TypeError, match=rf"Pair.{next(iter(wrong))} is not a one-axis array of"):
         packed(made(), **wrong)
 
 

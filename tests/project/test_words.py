@@ -36,8 +36,8 @@ PATTERNS: dict[str, str] = {
     "fill up": r"\bfill(?:s|ed|ing)? up\b|\bdot dot\b|\bthree dots\b|\bwithout windows\b",
     "go round": r"\bgo(?:es|ing|ne)? round\b|\bwent round\b",
     "nobody": r"\bnobody (?!can\b|may\b|else\b)\w+|\btakers?\b|\bwhat (?:nothing|nobody|no \w+) \w+",
-    "What ...": r"^What(?!-if| to)\b.*[^?]$",
-    "Who ...": r"^Who\b.*[^?]$",
+    "What ...": r"^What(?!-if| to)\b[^?]*$",
+    "Who ...": r"^Who\b[^?]*$",
     "such as has": r"\bsuch as (?:has|have|are|is|was|were)\b",
     "taken as": r"\btaken (?:as (?!it\b|they\b|given\b)|for an?\b|to be\b)",
     "lies": r"\b(?:lies|lying|lay) (?:in|on|at|with|where|beside)\b|\bwhere \S+ \S+ lies\b",
@@ -59,25 +59,7 @@ TENSORFLOW = (
 """Sentences of TensorFlow's own, which stay as they are."""
 
 BUDGET: dict[str, int] = {
-    "gpuplace": 11,
-    "gpuplace/advisor": 2,
-    "gpuplace/api": 14,
-    "gpuplace/device": 4,
-    "gpuplace/files": 12,
-    "gpuplace/findings": 12,
-    "gpuplace/graph": 60,
-    "gpuplace/graphdef": 12,
-    "gpuplace/kernels": 55,
-    "gpuplace/model": 7,
-    "gpuplace/numerics": 41,
-    "gpuplace/ops": 378,
-    "gpuplace/placer": 1,
-    "gpuplace/saving": 14,
-    "gpuplace/tf1": 767,
-    "gpuplace/views": 31,
-    "gpuplace/web": 6,
-    "gpuplace/why": 1,
-    "lessons": 30,
+    "gpuplace/tf1": 371,
 }
 """Area -> its number of hits. Lower a number when you correct texts; areas without a number have no hits."""
 

@@ -234,7 +234,7 @@ def no_node(collections):
             "variables of a meta graph: The name 'nothing' refers to an Operation not in the graph.",
         ),
         (no_names, "variables of a meta graph: The name '' refers to an Operation not in the graph."),
-        (no_variables, "variables of a meta graph: it holds int64_list, not variables"),
+        (no_variables, "variables of a meta graph: it contains int64_list, not variables"),
         (no_node, "nodes of a meta graph: The name 'c:9' refers to a Tensor which does not exist."),
     ],
 )

@@ -144,8 +144,8 @@ class Soak:
         self.counts: dict[str, int] = {}
         self._ends = threading.Event()
         self._may_grow = threading.Event()
-        self._may_work = threading.Event()
-        self._idle = threading.Semaphore(0)
+        self._gate = threading.Condition()
+        self._may_work, self._at_rest = True, 0
         self._lock = threading.Lock()
         self._build()
 
@@ -262,10 +262,7 @@ class Soak:
             self.growing: 2, self.closing: 1,
         }  # fmt: skip
         while not self._ends.is_set():
-            if not self._may_work.is_set():
-                self._idle.release()
-                while not self._may_work.wait(0.5):
-                    self.beats[number] = time.monotonic()
+            self.rest(number)
             (task,) = dice.choices(list(tasks), list(tasks.values()))
             self.guarded(functools.partial(task, dice))
             self.progress[number] += 1
@@ -275,15 +272,33 @@ class Soak:
             if self.faults:
                 self._ends.set()
 
+    def rest(self, number: int) -> None:
+        """Waits while the work is paused."""
+        with self._gate:
+            if self._may_work:
+                return
+            self._at_rest += 1
+            self._gate.notify_all()
+            while not self._may_work:
+                self._gate.wait(0.5)
+                self.beats[number] = time.monotonic()
+            self._at_rest -= 1
+
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """A block in which no thread works."""
-        self._may_work.clear()
-        for _ in range(self.threads):
-            while not self._idle.acquire(timeout=1.0):
+        with self._gate:
+            self._may_work = False
+            # A thread that has not yet noticed the end of an earlier pause is at rest too.
+            while self._at_rest < self.threads and not self._ends.is_set():
+                self._gate.wait(1.0)
                 self.watch()
-        yield
-        self._may_work.set()
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._may_work = True
+                self._gate.notify_all()
 
     def watch(self) -> None:
         """Ends the program if a thread is stuck."""
@@ -307,7 +322,6 @@ class Soak:
             for number in range(self.threads)
         ]
         self._may_grow.set()
-        self._may_work.set()
         for thread in threads:
             thread.start()
         self.until(started + self.seconds / 3)

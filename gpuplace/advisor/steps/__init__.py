@@ -1,1 +1,1 @@
-"""Advice on the steps of graphs: what may run where, the search, what TensorFlow makes of it, and what it says."""
+"""Recommendations for steps: possible devices, the search, TensorFlow's placement of the result, and reports."""

@@ -132,12 +132,12 @@ class Advice:
 
     @property
     def baseline(self) -> StepEstimate | None:
-        """Estimate of the program as it is; None if TensorFlow cannot place it."""
+        """Estimate of the unchanged program; None if TensorFlow cannot place it."""
         return self._case.baseline
 
     @cached_property
     def findings(self) -> Findings:
-        """Findings of the program as it is."""
+        """Findings of the unchanged program."""
         if self.baseline is not None:
             return self.baseline.findings
         no_findings = above("gpuplace.findings.finding", "no_findings")
@@ -150,7 +150,7 @@ class Advice:
 
     @cached_property
     def before(self) -> float:
-        """The objective of the program as it is; infinite if TensorFlow cannot place it, or if it does not fit."""
+        """The objective of the unchanged program; infinite if TensorFlow cannot place it, or if it does not fit."""
         if self._case.baseline is None:
             return math.inf
         stays = np.full_like(self._choice.device_of, -1)
@@ -190,7 +190,7 @@ class Advice:
         return tuple(move for move in moved_only if move.nodes)
 
     def apply(self, moves: Iterable[Move | str]) -> Advice:
-        """Return the advice with only some of its moves, placed and estimated.
+        """Return the recommendation with only some of its moves, placed and estimated.
 
         Args:
             moves: items of `moves`, or their scopes.
@@ -378,7 +378,7 @@ class Advice:
         return advice_frame(self, table)
 
     def explain(self) -> str:
-        """Return the findings of the program as it is, then the recommended moves with their reasons."""
+        """Return the findings of the unchanged program, then the recommended moves with their reasons."""
         lines = [self.text] if self.findings.skipped else [str(self.findings), self.text]
         lines += self.notes
         if self.has_gain and self.before == math.inf and self.baseline is not None:

@@ -1,7 +1,7 @@
 """`gpuplace.advise`: search for a better placement of a step, for some seconds, under TensorFlow's own rules.
 
 The search proposes device requests. The result is the placement that TensorFlow's placer makes of them, with its own
-estimate. The program as it is takes part to the end, so the recommendation is never worse.
+estimate. The unchanged program is a candidate too, so the recommendation is never worse.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.graph.apply_op import apply_op
@@ -88,14 +88,14 @@ def advise(
         tags, signature, function, whole_graph: as for `gpuplace.estimate`.
         cost_model: as for `gpuplace.estimate`; `CostModel.fit(metadata, graph)` fits one to measured steps.
         objective: ``"step_time"``: time of one step; ``"throughput"``: time per step of the busiest device or link,
-            which is the interval between steps in a pipeline; ``"memory"``: that the step fits on all GPUs, then the
-            smallest peak of the fullest device.
+            which is the interval between steps in a pipeline; ``"memory"``: the smallest peak of the fullest device, if
+            the step fits on all GPUs.
         seconds: total duration; Ctrl-C returns the best result so far. The first search on a machine takes several
             seconds more, to compile the search.
         seed: seed of the random numbers, at least 0.
         keep: nodes that stay where they are: a pattern of names (``"save/*"``), a scope, a function of the name,
             several of them, or a mapping from these to devices; True: all nodes with a device request.
-        steps: number of choices to try, instead of a duration; equal numbers and seeds give the same advice.
+        steps: number of choices to try, instead of a duration; equal numbers and seeds give the same recommendation.
         progress: callback with a `SearchProgress` for every improvement, and several times per second; a
             KeyboardInterrupt that it raises ends the search, as Ctrl-C does.
 
@@ -219,7 +219,7 @@ def _current_devices(candidates: Any, original: Placement) -> Ints:
 
 
 def _program_choice(case: Case) -> PlacedChoice:
-    """Return the program as it is."""
+    """Return the choice that leaves the program unchanged."""
     return place_choice(case, np.full(len(case.scorer.units.names), -1, dtype=np.int64))
 
 
@@ -231,7 +231,7 @@ def _searched(
 ) -> tuple[PlacedChoice, float, int]:
     """Search, and return the best choice by its final estimate, the lower bound of the search, and the choices tried.
 
-    The choice is the program as it is if nothing is better.
+    The choice is the unchanged program if nothing is better.
     """
     search = StepSearch(case.scorer, budget, _SEARCHED, seed, progress)
     elite = search.run()
@@ -280,7 +280,7 @@ def with_other_labels(case: Case, device_of: Ints, enough: float, until: float) 
 
 
 def _best_of(case: Case, best: PlacedChoice, choices: list[Ints], until: float) -> PlacedChoice:
-    """Return the best choice, or that of a published placer if it is any better."""
+    """Return the better of a choice and a published placer's."""
     scorer = case.scorer
     for device_of in sorted(choices, key=lambda choice: scorer.score(choice).value):
         if scorer.score(device_of).value >= best.score.value and not best.score.missing:

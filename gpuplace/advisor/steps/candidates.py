@@ -1,9 +1,9 @@
 """Candidate devices of nodes: the placer's own groups and candidates, for a graph with only the kept requests.
 
 The placer determines which nodes are bound together (by reference and resource edges, and ``_class``) and which devices
-have kernels for a whole group; nothing of that is computed again here. A group that contains a node which is not in the
-program, created by inlining a function or lowering a loop, stays where the placer puts it, because such a node cannot
-be requested by name.
+have kernels for a whole group; this module does not recompute that. A group that contains a node which is not in the
+program, created by inlining a function or lowering a loop, keeps its device, because such a node cannot be requested by
+name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labels of identical devices: of all ways to number them, the one that moves the fewest nodes.
+"""Labels of identical devices: of all ways to number them, choose the one that moves the fewest nodes.
 
 To a search, GPUs of one model are alike, so its result is often the program with towers exchanged::
 

@@ -1,4 +1,4 @@
-"""Initial choices of a search: current devices, one device for all, intervals of the step, other homes of variables."""
+"""Initial choices of a search: current devices, a single device, intervals of the step, other devices for variables."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def with_uncontrolled_nodes(candidates: Candidates, devices: Ints, chosen: Bools
 
 
 class Rebuilt(NamedTuple):
-    """A program as it is when it is built within a device function."""
+    """A program that is built within a device function."""
 
     requests: list[str]
     """[nodes] requested devices."""
@@ -125,7 +125,7 @@ class Rebuilding:
     """A program that can be built within device functions.
 
     Args:
-        graph: the program as it is.
+        graph: unchanged program.
         own: [nodes] whether the node is in the program.
     """
 

@@ -22,18 +22,18 @@ __all__ = [
 
 
 def get_log_device_placement() -> bool:
-    """Whether sessions without a config print where each node is placed."""
+    """Return whether sessions without a config log where each node is placed."""
     return bool(process_state.defaults.scalars.get("log_device_placement", False))
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Chooses whether sessions without a config print where each node is placed.
+    """Choose whether sessions without a config log where each node is placed.
 
     Args:
-        enabled: whether they do.
+        enabled: whether they log it.
 
     Raises:
-        RuntimeError: the devices have been listed as logical ones.
+        RuntimeError: the logical devices have been listed already.
     """
     if bool(enabled) != get_log_device_placement() and process_state.defaults.is_fixed:
         raise RuntimeError("Device placement logging must be set at program startup")

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from gpuplace.tf1.math.matrix_functions import matrix_solve_ls as lstsq
     from gpuplace.tf1.math.matrix_functions import matrix_square_root as sqrtm
     from gpuplace.tf1.math.tridiagonal import tridiagonal_matmul, tridiagonal_solve
-else:  # loaded when they are first asked for
+else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
         {

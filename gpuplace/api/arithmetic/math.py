@@ -1,4 +1,4 @@
-"""``tf.math``: arithmetic, comparisons, reductions, and what else counts as mathematics.
+"""``tf.math``: arithmetic, comparisons, reductions and other mathematical functions.
 
 Source: tensorflow/_api/v1/math, release 1.15 (names).
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         zeta,
     )
     from gpuplace.tf1.math.neighbours import nextafter
-else:  # loaded when they are first asked for
+else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
         {

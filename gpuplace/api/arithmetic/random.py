@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         fixed_unigram_candidate_sampler,
         learned_unigram_candidate_sampler,
     )
-else:  # loaded when they are first asked for
+else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
         {

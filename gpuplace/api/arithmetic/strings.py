@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpuplace.tf1.text.splitting import string_to_hash_bucket_fast as to_hash_bucket_fast
     from gpuplace.tf1.text.splitting import string_to_hash_bucket_strong as to_hash_bucket_strong
     from gpuplace.tf1.text.unicode import unicode_transcode
-else:  # loaded when they are first asked for
+else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""``tf.config``: the devices of the process, and the ``ConfigProto`` of sessions that are given none.
+"""``tf.config``: the devices of the process, and the default ``ConfigProto`` of sessions.
 
 >>> import gpuplace as tf
 >>> _ = tf.use_machine("2x Tesla K40c")
@@ -8,8 +8,8 @@
 ['/job:localhost/replica:0/task:0/device:GPU:0']
 >>> tf.use_machine(None)
 
-Names of 1.14 and 1.15, which has most of them in ``experimental``, and of ``tf.compat.v1.config`` in 2.x. XLA's devices
-are not listed.
+The names are those of 1.14 and 1.15, most of them in ``experimental``, and of ``tf.compat.v1.config`` in 2.x. XLA
+devices are not listed.
 
 Source: tensorflow/python/framework/config.py, releases 1.15 and 2.21.
 """

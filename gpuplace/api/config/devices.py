@@ -1,4 +1,4 @@
-"""The devices of ``tf.config``: which there are, which sessions without a config see, and into what they are divided.
+"""The devices of ``tf.config``: list them, and choose which ones sessions without a config see and divide.
 
 Source: tensorflow/python/framework/config.py, releases 1.15 and 2.21.
 """
@@ -13,7 +13,7 @@ from gpuplace.runtime.memory.process_state import process_state, session_devices
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The machine's devices that CUDA shows the process.
+    """Return the machine's devices that CUDA shows to the process.
 
     Args:
         device_type: ``"CPU"`` or ``"GPU"``; None: both.
@@ -23,13 +23,13 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices of a session without a config; from now on they cannot be changed.
+    """Return the devices of a session without a config; afterwards they can no longer be changed.
 
     Args:
         device_type: ``"CPU"`` or ``"GPU"``; None: both.
 
     Raises:
-        ValueError: some GPUs' memory grows, and that of others does not.
+        ValueError: memory growth is set for some GPUs only.
     """
     found = session_devices(process_state.default_config())
     process_state.defaults.is_fixed = True
@@ -41,7 +41,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices that sessions without a config see.
+    """Return the devices that sessions without a config see.
 
     Args:
         device_type: ``"CPU"`` or ``"GPU"``; None: both.
@@ -54,15 +54,16 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(
     devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str | None = None
 ) -> None:
-    """Chooses the devices that sessions without a config see.
+    """Choose which devices sessions without a config see.
 
     Args:
-        devices: physical devices, or one.
-        device_type: the type of all of them; devices of other types stay as they are. None: only these are visible.
+        devices: one or more physical devices.
+        device_type: type of all these devices; devices of other types are unchanged. None: only these devices are
+            visible.
 
     Raises:
-        ValueError: one is not a device of the machine, or of another type.
-        RuntimeError: the devices have been listed as logical ones.
+        ValueError: a device is not in the machine, or has another type.
+        RuntimeError: the logical devices have been listed already.
     """
     wanted = [devices] if isinstance(devices, PhysicalDevice) else list(devices)
     for device in wanted:
@@ -81,42 +82,42 @@ def set_visible_devices(
 
 
 def get_soft_device_placement() -> bool:
-    """Whether sessions without a config place a node elsewhere where it cannot be on its device."""
+    """Return whether soft placement is on for sessions without a config."""
     return bool(process_state.defaults.scalars.get("allow_soft_placement", False))
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Chooses whether sessions without a config place a node elsewhere where it cannot be on its device.
+    """Turn soft placement on or off for sessions without a config.
 
     Args:
-        enabled: whether they do.
+        enabled: whether it is on.
     """
     process_state.defaults.scalars["allow_soft_placement"] = bool(enabled)
 
 
 def get_logical_device_configuration(device: PhysicalDevice) -> list[Any] | None:
-    """The devices that a physical one is divided into; None where it is not.
+    """Return the logical devices of a physical device; None if it is not divided.
 
     Args:
-        device: the physical device.
+        device: physical device.
 
     Raises:
-        ValueError: it is not a device of the machine.
+        ValueError: the device is not in the machine.
     """
     check_known(device)
     return process_state.defaults.virtual.get(device)
 
 
 def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Sequence[Any]) -> None:
-    """Divides a physical device into several.
+    """Divide a physical device into logical devices.
 
     Args:
-        device: the physical device.
-        logical_devices: a ``LogicalDeviceConfiguration`` each; of a GPU's, ``memory_limit`` in MiB is needed.
+        device: physical device.
+        logical_devices: a ``LogicalDeviceConfiguration`` for each part; for a GPU, ``memory_limit`` in MiB is required.
 
     Raises:
-        ValueError: it is not a device of the machine, a CPU's part has a limit, or a GPU's has none.
-        RuntimeError: the devices have been listed as logical ones.
+        ValueError: the device is not in the machine, a part of a CPU has a limit, or a part of a GPU has none.
+        RuntimeError: the logical devices have been listed already.
     """
     check_known(device)
     parts = list(logical_devices)
@@ -130,12 +131,12 @@ def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Se
 
 
 def check_known(device: Any) -> None:
-    """ValueError for what is not a device of the machine."""
+    """Raise ValueError for a device that is not in the machine."""
     if device not in process_state.physical_devices():
         raise ValueError(f"Unrecognized device: {device!r}")
 
 
 def check_changes(what: str) -> None:
-    """RuntimeError where the devices have been made."""
+    """Raise RuntimeError if the logical devices exist already."""
     if process_state.defaults.is_fixed:
         raise RuntimeError(f"{what} cannot be modified after being initialized")

@@ -1,4 +1,4 @@
-"""``tf.config.experimental``: what 1.14 and 1.15 had here before 2.x moved most of it to ``tf.config``.
+"""``tf.config.experimental``: the names of 1.14 and 1.15, most of which 2.x moved to ``tf.config``.
 
 Source: tensorflow/python/framework/config.py, releases 1.15 and 2.21.
 """
@@ -33,28 +33,28 @@ __all__ = [
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool | None:
-    """Whether a GPU's memory is taken as it is needed; None where that was not chosen.
+    """Return whether memory growth is on for a GPU; None if it was not set.
 
     Args:
-        device: the physical device.
+        device: physical device.
 
     Raises:
-        ValueError: it is not a device of the machine.
+        ValueError: the device is not in the machine.
     """
     check_known(device)
     return process_state.defaults.growth.get(device)
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Chooses whether sessions without a config take a GPU's memory as it is needed: ``allow_growth``.
+    """Turn memory growth (``allow_growth``) of a GPU on or off for sessions without a config.
 
     Args:
-        device: the physical device.
-        enable: whether they do; it has to be the same for all visible GPUs.
+        device: physical device.
+        enable: whether it is on; must be equal for all visible GPUs.
 
     Raises:
-        ValueError: it is not a GPU of the machine, or is divided into virtual devices.
-        RuntimeError: the devices have been listed as logical ones.
+        ValueError: the device is not a GPU of the machine, or is divided into virtual devices.
+        RuntimeError: the logical devices have been listed already.
     """
     check_known(device)
     if device in process_state.defaults.virtual:

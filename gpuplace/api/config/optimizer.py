@@ -1,4 +1,4 @@
-"""``tf.config.optimizer``: how the graphs of sessions that are given no config are optimized.
+"""``tf.config.optimizer``: graph optimization in sessions without a config.
 
 Source: tensorflow/python/framework/config.py, release 1.15.
 """
@@ -14,29 +14,29 @@ __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "s
 
 
 def get_jit() -> bool:
-    """Whether XLA compiles graphs; here it never does, the choice is kept."""
+    """Return whether XLA compilation is on; gpuplace stores the setting but never compiles with XLA."""
     return bool(process_state.defaults.jit)
 
 
 def set_jit(enabled: bool) -> None:
-    """Chooses whether XLA compiles graphs.
+    """Turn XLA compilation on or off.
 
     Args:
-        enabled: whether it does.
+        enabled: whether it is on.
     """
     process_state.defaults.jit = bool(enabled)
 
 
 def get_experimental_options() -> dict[str, Any]:
-    """The optimizers of Grappler that were turned on or off, by name, and its other options."""
+    """Return the explicitly set Grappler optimizers and options, by name."""
     flags = {"disable_model_pruning": False, "disable_meta_optimizer": False}
     return {**flags, **process_state.defaults.rewrites}
 
 
 def set_experimental_options(options: Mapping[str, Any]) -> None:
-    """Turns optimizers of Grappler on or off.
+    """Turn Grappler optimizers on or off.
 
     Args:
-        options: name, such as ``"constant_folding"`` or ``"dependency_optimization"``, to True or False.
+        options: name, such as ``"constant_folding"`` or ``"dependency_optimization"`` -> bool.
     """
     process_state.defaults.set_rewrites(options)

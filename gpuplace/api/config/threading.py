@@ -1,4 +1,4 @@
-"""``tf.config.threading``: threads of sessions that are given no config.
+"""``tf.config.threading``: threads of sessions without a config.
 
 Source: tensorflow/python/framework/config.py, release 1.15.
 """
@@ -16,28 +16,28 @@ __all__ = [
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """How many devices of a step may work at a time; 0: as many as there are."""
+    """Return the maximum number of devices that run at the same time in a step; 0: all."""
     return int(process_state.defaults.scalars.get("inter_op_parallelism_threads", 0))
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Chooses how many devices of a step may work at a time.
+    """Set the maximum number of devices that run at the same time in a step.
 
     Args:
-        num_threads: the number; 0: as many as there are.
+        num_threads: the number; 0: all devices.
     """
     process_state.defaults.scalars["inter_op_parallelism_threads"] = num_threads
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """How many threads a kernel may have; 0: the runtime decides."""
+    """Return the maximum number of threads for a kernel; 0: chosen by the runtime."""
     return int(process_state.defaults.scalars.get("intra_op_parallelism_threads", 0))
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Chooses how many threads a kernel may have.
+    """Set the maximum number of threads for a kernel.
 
     Args:
-        num_threads: the number; 0: the runtime decides.
+        num_threads: the number; 0: chosen by the runtime.
     """
     process_state.defaults.scalars["intra_op_parallelism_threads"] = num_threads

@@ -1,1 +1,1 @@
-"""Namespaces of files, and graphs in them."""
+"""Namespaces for files, and for graphs in files."""

@@ -1,4 +1,4 @@
-"""``tf.gfile``: files, by the names of TensorFlow 1.
+"""``tf.gfile``: file functions under TensorFlow 1's names.
 
 Source: tensorflow/_api/v1/gfile, release 1.15 (names).
 """

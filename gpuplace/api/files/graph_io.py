@@ -1,6 +1,6 @@
 """Graphs and tensors as messages: ``tf.import_graph_def``, ``tf.make_tensor_proto``, ``tf.train.write_graph``, ...
 
-Each loads protobuf when it is called, which ``import gpuplace`` does not.
+Each function loads protobuf when it is called; ``import gpuplace`` does not load it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes of a ``GraphDef`` to the default graph.
+    """Add the nodes of a ``GraphDef`` to the default graph.
 
     Args:
         graph_def: a ``GraphDef``.
-        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place.
-        return_elements: a list of names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
-        name: prefix for the names; ``"import"`` where None, none where empty.
+        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` -> tensor (or operation) to use instead.
+        return_elements: list of names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        name: prefix of the names; None: ``"import"``; empty: no prefix.
         op_dict: ignored, as in TensorFlow; deprecated.
-        producer_op_list: ignored: which attributes newer releases added with which defaults is known.
+        producer_op_list: ignored, since the attributes that newer releases added and their defaults are known.
 
     Returns:
         The operations and tensors named by ``return_elements``, or None.
 
     Raises:
         TypeError: an argument is of the wrong type.
-        ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
+        ValueError: the graph is invalid (a cycle, a duplicate name, an unknown input, mismatching types, ...).
         NotFoundError: an op type is not registered.
 
     Source: tensorflow/python/framework/importer.py, release 1.15.
@@ -54,16 +54,16 @@ def import_graph_def(
 def make_tensor_proto(
     values: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
 ) -> TensorProto:
-    """Returns a Python value or array as a ``TensorProto``.
+    """Return a Python value or array as a ``TensorProto``.
 
     Args:
-        values: a scalar, nested lists, or an array.
-        dtype: its type; None: what the value suggests, as for ``tf.constant``.
-        shape: its shape; the last element fills what the value leaves. None: the value's.
-        verify_shape: refuse a value of another shape.
+        values: scalar, nested lists, or array.
+        dtype: element type; None: inferred as by ``tf.constant``.
+        shape: shape; the last element fills a larger shape. None: the shape of the value.
+        verify_shape: raise an error if the value has another shape.
 
     Raises:
-        TypeError: the value does not fit the type, or, with ``verify_shape``, the shape.
+        TypeError: the value does not match the type or, with ``verify_shape``, the shape.
         ValueError: the value is ragged or has too many elements.
 
     Source: tensorflow/python/framework/tensor_util.py, release 1.15.
@@ -74,7 +74,7 @@ def make_tensor_proto(
 
 
 def make_ndarray(tensor: TensorProto) -> Array:
-    """Returns the elements of a ``TensorProto`` as a writable NumPy array.
+    """Return the elements of a ``TensorProto`` as a writable NumPy array.
 
     Args:
         tensor: a ``TensorProto``.
@@ -89,16 +89,16 @@ def make_ndarray(tensor: TensorProto) -> Array:
 def write_graph(
     graph_or_graph_def: Graph | GraphDef, logdir: str | os.PathLike[str], name: str, as_text: bool = True
 ) -> str:
-    """Writes a graph to the file ``logdir/name``.
+    """Write a graph to the file ``logdir/name``.
 
     Args:
         graph_or_graph_def: a ``Graph`` or ``GraphDef``.
-        logdir: its folder, made where it is missing.
-        name: its name.
-        as_text: protobuf's text format, else binary.
+        logdir: folder, created if necessary.
+        name: file name.
+        as_text: write protobuf's text format instead of binary.
 
     Returns:
-        The file's path.
+        The path of the file.
 
     Source: tensorflow/python/framework/graph_io.py, release 1.15.
     """

@@ -1,4 +1,4 @@
-"""``tf.io``: files and what is in them.
+"""``tf.io``: files and their contents.
 
 Source: tensorflow/_api/v1/io, release 1.15 (names).
 """
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from gpuplace.tf1.input.queues import PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
     from gpuplace.tf1.text.raw_bytes import decode_compressed
     from gpuplace.tf1.text.regex_and_encoding import decode_base64, decode_raw, encode_base64
-else:  # loaded when they are first asked for
+else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""``tf.io.gfile``: files, by the newer names.
+"""``tf.io.gfile``: file functions under the newer names.
 
 Source: tensorflow/_api/v1/io/gfile, release 1.15 (names).
 """

@@ -1,1 +1,1 @@
-"""Namespaces of nets: layers, initializers, images, metrics."""
+"""Namespaces for neural networks: layers, initializers, images, metrics."""

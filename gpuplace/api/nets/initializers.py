@@ -25,7 +25,7 @@ from gpuplace.ops.variables.initialization import variables_initializer as varia
 
 if TYPE_CHECKING:
     from gpuplace.tf1.input.tables import tables_initializer
-else:  # loaded when they are first asked for
+else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
         {

@@ -1,8 +1,9 @@
-"""``tf.layers``: layers with variables of their own, as classes, and as functions that make one and call it at once.
+"""``tf.layers``: layers with their own variables, as classes, and as functions that create a layer and call it.
 
     tf.layers.dense(x, 10)      dense/kernel, dense/bias --> dense/MatMul --> dense/BiasAdd
 
-A layer's name is its variable scope's; ``reuse`` shares the variables of a layer of the same name.
+A layer's name is the name of its variable scope; with ``reuse``, a layer shares the variables of the layer with the
+same name.
 
 Source: tensorflow/_api/v1/layers, release 1.15 (names).
 """

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         learned_unigram_candidate_sampler,
     )
     from gpuplace.tf1.sparse.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
-else:  # loaded when they are first asked for
+else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""``tf.nn.rnn_cell``: what one step of a recurrent net does.
+"""``tf.nn.rnn_cell``: one step of a recurrent network.
 
 Source: tensorflow/_api/v1/nn/rnn_cell, release 1.15 (names).
 """

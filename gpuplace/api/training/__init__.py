@@ -1,1 +1,1 @@
-"""Namespaces of training and of what feeds it."""
+"""Namespaces for training and its input."""

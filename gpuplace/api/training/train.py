@@ -1,4 +1,4 @@
-"""``tf.train``: optimizers, steps, checkpoints, and graphs written to files.
+"""``tf.train``: optimizers, training steps, checkpoints, and graph files.
 
 Source: tensorflow/_api/v1/train, release 1.15 (names).
 """

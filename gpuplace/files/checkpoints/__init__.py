@@ -1,5 +1,5 @@
-"""Checkpoint files: what TensorFlow writes variables to, read and written without it.
+"""Checkpoint files: read and write TensorFlow's variable values without TensorFlow.
 
-``table`` has the sorted table that both formats are made of, ``bundle`` the format of today (``.index`` and ``.data``
-files), ``tensor_slices`` the first one (one file a shard), and ``reader`` answers for either.
+``table`` implements the sorted table of both formats, ``bundle`` the current format (``.index`` and ``.data`` files),
+``tensor_slices`` the first format (one file for each shard), and ``reader`` reads both.
 """

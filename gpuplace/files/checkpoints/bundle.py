@@ -1,12 +1,13 @@
-r"""Checkpoints of today's format: an index, and the values in one data file a shard.
+r"""Checkpoints in the current format: an index, and a data file with the values for each shard.
 
     model.index                   table: "" -> header (number of shards); name -> type, shape, shard, offset, size, crc
     model.data-00000-of-00001     the values, one after the other, as they lie in memory
 
-A tensor of which parts were saved has an entry under its name with all its slices, and one under the key of each slice
-that says where that is. Texts are written as their lengths (varints), a checksum of these, and the bytes of all.
+A tensor that is saved in parts has an entry under its name that lists its slices, and an entry with a location under
+the key of each slice. Strings are stored as their lengths (varints), a checksum of the lengths, and the bytes of all
+strings.
 
-A bundle is written beside the files that it will be; they take their names at the end, the index last.
+A bundle is written to temporary files in the same folder, which are renamed at the end, the index last.
 
 Source: tensorflow/core/util/tensor_bundle/tensor_bundle.cc, release 1.15.
 """
@@ -63,50 +64,50 @@ _LITTLE_ENDIAN, _BIG_ENDIAN = 0, 1
 
 
 class SavedTensor(NamedTuple):
-    """A tensor, or a slice of one, to be written."""
+    """A tensor, or a slice of one, to write."""
 
     name: str
-    """Of the whole tensor."""
+    """Name of the whole tensor."""
     array: Any
-    """Its values; bytes objects for texts."""
+    """Values; bytes objects for strings."""
     dtype: DType
-    """Its element type, which the array alone does not say for quantized ones."""
+    """Element type, which the array alone does not determine for quantized types."""
     shape: tuple[int, ...] | None = None
-    """The whole tensor's, where this is a slice."""
+    """Shape of the whole tensor, for a slice."""
     extents: Slice = ()
-    """The slice."""
+    """The slice; empty for a whole tensor."""
 
 
 def index_file(prefix: str) -> str:
-    """The index of a bundle.
+    """Return the index of a bundle.
 
     Args:
-        prefix: what its files' names begin with.
+        prefix: prefix of the file names.
     """
     return f"{prefix}.index"
 
 
 def data_file(prefix: str, shard: int, count: int) -> str:
-    """The data file of a shard.
+    """Return the data file of a shard.
 
     Args:
-        prefix: what the files' names begin with.
-        shard: its number, from 0.
-        count: the number of shards.
+        prefix: prefix of the file names.
+        shard: shard number, from 0.
+        count: number of shards.
     """
     return f"{prefix}.data-{shard:05d}-of-{count:05d}"
 
 
 def write_bundle(prefix: str, tensors: Sequence[SavedTensor]) -> None:
-    """Writes a checkpoint of one shard; what was there under its name stays if that fails.
+    """Write a checkpoint of one shard; if that fails, an existing checkpoint is unchanged.
 
     Args:
-        prefix: what the files' names begin with. The last folder in it is made where it is missing.
-        tensors: in the order in which they are written.
+        prefix: prefix of the file names. Its last folder is created if necessary.
+        tensors: tensors in the order of writing.
 
     Raises:
-        InvalidArgumentError: a name is there twice, or a slice is of another shape or type than its tensor.
-        UnimplementedError: a type that cannot be written.
+        InvalidArgumentError: a name occurs twice, or a slice does not match its tensor's shape or type.
+        UnimplementedError: a type cannot be written.
         OpError: a file cannot be written.
     """
     entries: dict[bytes, Any] = {}
@@ -118,7 +119,7 @@ def write_bundle(prefix: str, tensors: Sequence[SavedTensor]) -> None:
             key = _note_slice(entries, tensor)
         if key in entries:
             raise InvalidArgumentError.of(
-                f"Adding duplicate key: {tensor.name}", hint="give every variable a name of its own"
+                f"Adding duplicate key: {tensor.name}", hint="give each variable a unique name"
             )
         content = _content(tensor)
         size = sum(len(piece) for piece in content)
@@ -142,7 +143,7 @@ def write_bundle(prefix: str, tensors: Sequence[SavedTensor]) -> None:
 
 
 def _note_slice(entries: dict[bytes, Any], tensor: SavedTensor) -> bytes:
-    """Adds a slice to its tensor's entry; returns the key that the slice is stored under."""
+    """Add a slice to its tensor's entry; return the key that the slice is stored under."""
     key = tensor.name.encode()
     whole = entries.get(key)
     if whole is None:
@@ -168,11 +169,11 @@ def _sizes(entry: Any) -> tuple[int, ...]:
 
 
 def add_extents(message: Any, extents: Slice) -> None:
-    """Fills in a ``TensorSlice`` message.
+    """Fill in a ``TensorSlice`` message.
 
     Args:
-        message: it.
-        extents: the slice.
+        message: message to fill in.
+        extents: slice to describe.
     """
     for start, length in extents:
         extent = message.extent.add(start=start)
@@ -181,10 +182,10 @@ def add_extents(message: Any, extents: Slice) -> None:
 
 
 def extents_of(message: Any) -> Slice:
-    """The extents in a ``TensorSlice`` message.
+    """Return the extents in a ``TensorSlice`` message.
 
     Args:
-        message: it.
+        message: message to read.
     """
     return tuple(
         (extent.start, extent.length if extent.HasField("length") else -1) for extent in message.extent
@@ -199,7 +200,7 @@ def _index(entries: dict[bytes, Any], shards: int) -> bytes:
 
 
 def _content(tensor: SavedTensor) -> list[Any]:
-    """What is written for a tensor, in pieces."""
+    """Return the serialised values of a tensor, in pieces."""
     dtype = tensor.dtype
     if dtype.name == "string":
         texts = np.asarray(tensor.array, object).reshape(-1).tolist()
@@ -238,22 +239,22 @@ def _length_bytes(length: int) -> bytes:
 
 
 def _string_checksum(array: Any, content: list[Any]) -> int:
-    """The checksum of texts: over their lengths as numbers, not as they are written, and all that follows."""
+    """Return the checksum of strings: over their lengths as numbers (not varints), then over all bytes."""
     texts = np.asarray(array, object).reshape(-1).tolist()
     checksum = crc32c(content[0][-4:], _checksum_of_lengths(texts))
     return crc32c(content[1], checksum)
 
 
 class Bundle:
-    """A checkpoint that is read: its index at once, values when they are asked for.
+    """A checkpoint for reading: the index is read at once, values on request.
 
     Args:
-        prefix: what its files' names begin with.
+        prefix: prefix of the file names.
 
     Raises:
-        NotFoundError: there is no index.
+        NotFoundError: the index does not exist.
         DataLossError: the index is damaged.
-        OpError: it cannot be read.
+        OpError: the index cannot be read.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -285,62 +286,62 @@ class Bundle:
         self._order = ">" if header.endianness == _BIG_ENDIAN else "<"
 
     def names(self) -> list[str]:
-        """The tensors in it, sorted."""
+        """Return the sorted names of the tensors."""
         return [key.decode(errors="surrogateescape") for key in self.entries if not key.startswith(b"\0")]
 
     def entry(self, name: str) -> Any:
-        """What the index says of a tensor.
+        """Return the index entry of a tensor.
 
         Args:
-            name: its name.
+            name: name of the tensor.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: the tensor does not exist.
         """
         found = self.entries.get(name.encode(errors="surrogateescape"))
         if found is None:
             raise NotFoundError.of(
                 f"Key {name} not found in checkpoint",
                 facts={"checkpoint": self.prefix},
-                hint=f"tf.train.list_variables({self.prefix!r}) lists what is in it",
+                hint=f"tf.train.list_variables({self.prefix!r}) lists its tensors",
             )
         return found
 
     def dtype(self, name: str) -> DType:
-        """A tensor's element type.
+        """Return a tensor's element type.
 
         Args:
-            name: its name.
+            name: name of the tensor.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: the tensor does not exist.
         """
         return dtype_of_number(self.entry(name).dtype)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The whole tensor's shape.
+        """Return the whole tensor's shape.
 
         Args:
-            name: its name.
+            name: name of the tensor.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: the tensor does not exist.
         """
         return _sizes(self.entry(name))
 
     def read(self, name: str, extents: Slice | None = None) -> Any:
-        """A tensor's values, or those of a slice.
+        """Return the values of a tensor or slice.
 
         Args:
-            name: its name.
-            extents: the slice; None: all of it.
+            name: name of the tensor.
+            extents: slice to read; None: all of it.
 
         Returns:
-            A new array; of bytes objects for texts.
+            A new array; bytes objects for strings.
 
         Raises:
-            NotFoundError: there is no such tensor, or no file of its shard.
-            InvalidArgumentError: what was saved does not cover the slice.
+            NotFoundError: the tensor or the file of its shard does not exist.
+            InvalidArgumentError: the saved slices do not cover the requested slice.
             DataLossError: a checksum does not match.
             OutOfRangeError: the data file ends too early.
         """
@@ -369,7 +370,7 @@ class Bundle:
         )
 
     def _values(self, name: str, entry: Any) -> Any:
-        """The values of an entry that says where they are."""
+        """Return the values of an entry with a location."""
         dtype, shape = dtype_of_number(entry.dtype), _sizes(entry)
         check_slices(name, shape, ())
         if not (dtype.is_numpy_compatible or dtype is variant):
@@ -393,7 +394,7 @@ class Bundle:
         return stored.reshape(shape).astype(dtype.numpy_dtype)
 
     def _bytes(self, entry: Any) -> bytes:
-        """What is written for an entry."""
+        """Return the serialised values of an entry."""
         path = data_file(self.prefix, entry.shard_id, self.num_shards)
         with with_op_errors(path), open(path, "rb") as file:
             left = os.fstat(file.fileno()).st_size - entry.offset
@@ -405,7 +406,7 @@ class Bundle:
             raise OutOfRangeError.of(
                 "Read less bytes than requested",
                 facts={"file": path, "requested": f"{entry.size} bytes at {entry.offset}"},
-                hint="the file is cut off: copy the checkpoint again, or restore an earlier one",
+                hint="the file is truncated: copy the checkpoint again, or restore an earlier one",
             )
         return data
 
@@ -459,7 +460,7 @@ class Bundle:
         return flat.reshape(shape)
 
     def debug_string(self) -> str:
-        """A line for everything that is stored: key, type and shape."""
+        """Return a line for each stored entry: key, type and shape."""
         lines = []
         for key, entry in self.entries.items():
             if not entry.slices:
@@ -478,15 +479,15 @@ def _unreadable(path: str, detail: str) -> DataLossError:
 
 
 def merge_bundles(prefixes: Sequence[str], merged: str) -> None:
-    """Makes one checkpoint of several: their data files become its shards, and their indexes one.
+    """Merge checkpoints into one: their data files become its shards.
 
     Args:
-        prefixes: of the checkpoints, whose files are moved.
-        merged: of the checkpoint to be.
+        prefixes: prefixes of the checkpoints; their files are moved.
+        merged: prefix of the merged checkpoint.
 
     Raises:
-        NotFoundError: one of them is not there.
-        InvalidArgumentError: a tensor is in two of them.
+        NotFoundError: a checkpoint does not exist.
+        InvalidArgumentError: two checkpoints contain the same tensor.
         DataLossError: an index is damaged.
     """
     bundles = [Bundle(prefix) for prefix in dict.fromkeys(prefixes)]

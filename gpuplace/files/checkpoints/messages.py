@@ -1,4 +1,4 @@
-"""The messages in checkpoint files, which TensorBoard's copies leave out. Importing this module loads protobuf.
+"""Messages in checkpoint files that TensorBoard does not include. Importing this module loads protobuf.
 
 >>> entry = BundleEntry(dtype=1, size=4)
 >>> BundleEntry.FromString(entry.SerializeToString()) == entry

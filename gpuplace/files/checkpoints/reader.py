@@ -1,4 +1,4 @@
-"""A checkpoint of either format, asked by name: ``tf.train.NewCheckpointReader``.
+"""``tf.train.NewCheckpointReader``: read values by name from a checkpoint of either format.
 
 Source: tensorflow/c/checkpoint_reader.cc and tensorflow/python/util/tf_export (``CheckpointReader``), release 1.15.
 """
@@ -18,46 +18,46 @@ __all__ = ["CheckpointReader", "NewCheckpointReader", "open_checkpoint"]
 
 
 def open_checkpoint(prefix: str) -> Bundle | TensorSlices:
-    """A checkpoint of either format.
+    """Open a checkpoint of either format.
 
     Args:
-        prefix: what its files' names begin with; a pattern, or the file itself, for the first format.
+        prefix: prefix of the file names; for the first format, a pattern or the file itself.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: it is damaged.
-        OpError: it cannot be read.
+        NotFoundError: the checkpoint does not exist.
+        DataLossError: the checkpoint is damaged.
+        OpError: the checkpoint cannot be read.
     """
     return Bundle(prefix) if os.path.exists(index_file(prefix)) else TensorSlices(prefix)
 
 
 class CheckpointReader:
-    """Reads a checkpoint, without a graph.
+    """Reads a checkpoint without a graph.
 
     Args:
-        filepattern: the path that `tf.train.Saver.save` returned.
+        filepattern: path returned by `tf.train.Saver.save`.
 
     Raises:
-        NotFoundError: there is no such checkpoint.
-        DataLossError: it is damaged.
+        NotFoundError: the checkpoint does not exist.
+        DataLossError: the checkpoint is damaged.
     """
 
     def __init__(self, filepattern: str) -> None:
         self._checkpoint = open_checkpoint(text_of(filepattern))
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shapes of all tensors, lists of sizes, by name."""
+        """Return name -> shape, a list of sizes."""
         return {name: list(self._checkpoint.shape(name)) for name in self._checkpoint.names()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The element types of all tensors, by name."""
+        """Return name -> element type."""
         return {name: self._checkpoint.dtype(name) for name in self._checkpoint.names()}
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of that name.
+        """Return whether a tensor exists.
 
         Args:
-            tensor_str: the name.
+            tensor_str: name of the tensor.
         """
         try:
             self._checkpoint.dtype(tensor_str)
@@ -66,26 +66,26 @@ class CheckpointReader:
         return True
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The values of a tensor.
+        """Return the values of a tensor.
 
         Args:
-            tensor_str: its name.
+            tensor_str: name of the tensor.
 
         Returns:
-            An array, or a scalar for rank 0; bytes for texts.
+            An array, or a scalar for rank 0; bytes for strings.
 
         Raises:
-            NotFoundError: there is none of that name.
-            InvalidArgumentError: only a part of it was saved.
+            NotFoundError: the tensor does not exist.
+            InvalidArgumentError: only a part of the tensor was saved.
             DataLossError: the values are damaged.
             OutOfRangeError: the file ends too early.
         """
         return self._checkpoint.read(tensor_str)[()]
 
     def debug_string(self) -> bytes:
-        """A line for every tensor: its name, type and shape, as bytes."""
+        """Return a line for each tensor (name, type and shape), as bytes."""
         return self._checkpoint.debug_string().encode(errors="surrogateescape")
 
 
 NewCheckpointReader = CheckpointReader
-"""The name that programs call it by."""
+"""The name of the class in programs."""

@@ -1,6 +1,6 @@
-r"""Parts of tensors: how they are written in graphs, in messages, and in the keys of tables.
+r"""Parts of tensors: their representations in graphs, messages and table keys.
 
-A slice has an extent for each dimension, ``(start, length)``; ``FULL`` stands for all of it.
+A slice has an extent ``(start, length)`` for each dimension; ``FULL`` stands for the whole dimension.
 
 >>> parse_shape_and_slice("4 6 0,2:-")
 ((4, 6), ((0, 2), (0, -1)), (2, 6))
@@ -42,36 +42,36 @@ Extent: TypeAlias = tuple[int, int]
 Slice: TypeAlias = tuple[Extent, ...]
 
 WHAT_TO_DO = "check that the file is complete; restore an earlier checkpoint, or copy this one again"
-"""The hint of errors about damaged checkpoints."""
+"""Hint of errors about damaged checkpoints."""
 
 FULL: Extent = (0, -1)
 """All of a dimension."""
 
 
 def full_slice(rank: int) -> Slice:
-    """All of a tensor.
+    """Return the slice that covers a whole tensor.
 
     Args:
-        rank: its number of dimensions.
+        rank: number of dimensions.
     """
     return (FULL,) * rank
 
 
 def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], Slice, tuple[int, ...]]:
-    """What an element of ``shape_and_slices`` says: the whole tensor's shape, the slice, and its shape.
+    """Parse an element of ``shape_and_slices``: shape of the whole tensor, slice, and shape of the slice.
 
     Args:
-        text: sizes, then the extents with colons between them.
+        text: sizes, then the extents separated by colons.
 
     Raises:
-        InvalidArgumentError: it is not of that form.
-        InternalError: the slice is not within the shape.
+        InvalidArgumentError: the text is malformed.
+        InternalError: the slice exceeds the shape.
     """
     *sizes, spec = text.strip().split(" ")
     if not sizes:
         raise InvalidArgumentError.of(
             f"Need least two elements in shape_and_slice specification: {text}",
-            hint="give the sizes of the whole tensor and the extents, such as '4 6 0,2:-'",
+            hint="write the sizes of the whole tensor and the extents, such as '4 6 0,2:-'",
         )
     try:
         shape = tuple(int(size) for size in sizes)
@@ -110,25 +110,25 @@ def _shape_text(shape: Iterable[int]) -> str:
 
 
 def resolved(extents: Slice, shape: Sequence[int]) -> Slice:
-    """The extents with lengths in the place of ``FULL``.
+    """Return the extents with ``FULL`` replaced by lengths.
 
     Args:
-        extents: a slice.
-        shape: of the whole tensor.
+        extents: slice to convert.
+        shape: shape of the whole tensor.
     """
     return tuple((start, size if length < 0 else length) for (start, length), size in zip(extents, shape))
 
 
 def check_slices(name: str, shape: Sequence[int], stored: Iterable[Slice]) -> None:
-    """Checks what a file says of a tensor before it is relied on.
+    """Validate what a file says about a tensor.
 
     Args:
-        name: the tensor's.
-        shape: its shape.
-        stored: the slices of it that were saved.
+        name: name of the tensor.
+        shape: shape of the tensor.
+        stored: saved slices.
 
     Raises:
-        DataLossError: a shape that no tensor has, or a slice that is not within it.
+        DataLossError: the shape is impossible, or a slice exceeds it.
     """
     if min(shape, default=0) < 0 or math.prod(filter(None, shape)) >= 1 << 63:
         raise DataLossError.of(f"Invalid tensor shape: {name} {_shape_text(shape)}", hint=WHAT_TO_DO)
@@ -144,20 +144,20 @@ def check_slices(name: str, shape: Sequence[int], stored: Iterable[Slice]) -> No
 
 
 def is_whole(extents: Slice) -> bool:
-    """Whether a slice is all of a tensor, and says so.
+    """Return whether a slice explicitly covers the whole tensor.
 
     Args:
-        extents: a slice.
+        extents: slice to check.
     """
     return all(extent == FULL for extent in extents)
 
 
 def intersection(first: Slice, second: Slice) -> Slice | None:
-    """What two slices of known lengths have in common; None where there is nothing.
+    """Return the intersection of two slices with known lengths, or None.
 
     Args:
         first: a slice.
-        second: another of the same rank.
+        second: a slice of the same rank.
     """
     common = []
     for (start, length), (other, other_length) in zip(first, second):
@@ -169,11 +169,11 @@ def intersection(first: Slice, second: Slice) -> Slice | None:
 
 
 def indices(extents: Slice, within: Slice) -> tuple[Any, ...]:
-    """Where a slice is in an array that holds another one.
+    """Return the index of a slice within an array that contains another slice.
 
     Args:
-        extents: of known lengths.
-        within: what the array holds, of known lengths.
+        extents: slice with known lengths.
+        within: slice in the array, with known lengths.
     """
     return tuple(
         slice(start - outer, start - outer + length)
@@ -189,21 +189,21 @@ def assembled(
     stored: Sequence[Slice],
     values: Callable[[Slice], Any],
 ) -> Any:
-    """A slice of a tensor, put together from those that were saved.
+    """Assemble a slice of a tensor from the saved slices.
 
     Args:
-        name: the tensor's.
-        wanted: the slice.
-        shape: of the whole tensor.
-        numpy_dtype: NumPy's element type.
-        stored: the slices that were saved.
-        values: gives the array of one of them.
+        name: name of the tensor.
+        wanted: requested slice.
+        shape: shape of the whole tensor.
+        numpy_dtype: NumPy element type.
+        stored: saved slices.
+        values: returns the array of a saved slice.
 
     Returns:
         A new array.
 
     Raises:
-        InvalidArgumentError: they do not cover it.
+        InvalidArgumentError: the saved slices do not cover the requested slice.
         DataLossError: the values of a slice have another shape.
     """
     area = resolved(wanted, shape)
@@ -215,7 +215,7 @@ def assembled(
     sizes = tuple(length for _, length in area)
     parts: list[tuple[Any, tuple[Any, ...]]] = []
     if math.prod(sizes) <= sum(math.prod(length for _, length in common) for _, common in overlaps):
-        # The values are read first: what they have in memory shows that there is room for the sizes.
+        # The values are read first: if they fit in memory, the sizes are plausible.
         for extents, common in overlaps:
             place = resolved(extents, shape)
             array = values(extents)
@@ -241,20 +241,20 @@ def assembled(
 
 
 def slice_text(extents: Slice) -> str:
-    """A slice as graphs and messages have it.
+    """Return a slice in the notation of graphs and messages.
 
     Args:
-        extents: a slice.
+        extents: slice to print.
     """
     return ":".join("-" if (start, length) == FULL else f"{start},{length}" for start, length in extents)
 
 
 def slice_key(name: str, extents: Slice) -> bytes:
-    """The key of a slice in a table: keys are in the order of names, then of extents.
+    """Return the table key of a slice; keys are ordered by name, then by extents.
 
     Args:
-        name: the whole tensor's.
-        extents: the slice.
+        name: name of the whole tensor.
+        extents: slice to encode.
     """
     escapes = {0x00: b"\x00\xff", 0xFF: b"\xff\x00"}
     escaped = b"".join(escapes.get(octet, bytes([octet])) for octet in name.encode(errors="surrogateescape"))
@@ -270,7 +270,7 @@ def _unsigned(value: int) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """A number whose first bits say how many bytes it has, so that bytes sort as numbers do."""
+    """Encode a number with its byte count in the first bits, so that the bytes sort like the numbers."""
     bits = (~value if value < 0 else value).bit_length()
     length = bits // 7 + 1
     header = ((1 << length) - 1) << (7 * length)

@@ -1,4 +1,4 @@
-r"""Snappy's blocks, decompressed: tables of other programs may have them; ours are not compressed.
+r"""Decompress Snappy blocks, which tables of other programs may contain; our tables are not compressed.
 
 >>> decompress(b"\x05\x10hello")
 b'hello'
@@ -14,17 +14,17 @@ __all__ = ["decompress"]
 
 _LITERAL, _COPY_1, _COPY_2 = 0, 1, 2
 _SIZE_BYTES = 5
-"""Most bytes of the number that a block begins with."""
+"""Maximum bytes of the size at the start of a block."""
 
 
 def decompress(data: bytes) -> bytes:
-    """The content of a compressed block.
+    """Return the content of a compressed block.
 
     Args:
-        data: the block.
+        data: compressed block.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the block is damaged.
     """
     try:
         return _decompressed(data)
@@ -65,20 +65,20 @@ def _decompressed(data: bytes) -> bytes:
                 at += width
             start = len(result) - offset
             if offset <= 0 or start < 0:
-                raise ValueError("a copy begins before the block")
+                raise ValueError("a copy starts before the block")
             if length <= offset:
                 result += result[start : start + length]
-            else:  # the copy repeats what it adds itself
+            else:  # a copy may overlap its own output
                 result += (result[start:] * (length // offset + 1))[:length]
         if len(result) > size:
-            raise ValueError("the block is longer than it says")
+            raise ValueError("the block is longer than its stated size")
     if len(result) != size:
-        raise ValueError("the block is shorter than it says")
+        raise ValueError("the block is shorter than its stated size")
     return bytes(result)
 
 
 def _size(data: bytes) -> tuple[int, int]:
-    """The size of the content in bytes, 32 bits at most, and where the elements begin."""
+    """Return the size of the content in bytes (at most 32 bits), and the start of the elements."""
     size = 0
     for at in range(_SIZE_BYTES):
         size |= (data[at] & 0x7F) << 7 * at

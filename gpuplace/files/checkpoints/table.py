@@ -1,11 +1,12 @@
-r"""Sorted tables of keys and values, the files that LevelDB made known: read and written.
+r"""Read and write sorted tables of keys and values, the file format of LevelDB.
 
     block of entries ... block of entries      each with a byte for its compression and a checksum
     block of meta information                  empty here
     index block                                a key at or after the last of a block -> where that block is
     footer                                     where the two blocks above are, and a magic number
 
-An entry stores how much of its key it shares with the one before; every 16th key is whole ("restart").
+An entry stores the length of the prefix that its key shares with the previous key; every 16th key is complete
+("restart").
 
 >>> data = write_table({b"": b"header", b"weights": b"1"})
 >>> read_table(data, "model.index")
@@ -27,21 +28,21 @@ __all__ = ["read_table", "read_varint", "varint", "write_table"]
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
-"""Bytes."""
+"""Footer size in bytes."""
 _TRAILER = 5
 """Bytes after a block: compression and checksum."""
 _BLOCK = 256 << 10
-"""Bytes of entries after which a block ends."""
+"""Size in bytes after which a block ends."""
 _RESTART = 16
-"""Entries from one whole key to the next."""
+"""Number of entries between complete keys."""
 _PLAIN, _SNAPPY = 0, 1
 
 
 def varint(value: int) -> bytes:
-    """A number in as few bytes as it needs, seven bits each, the lowest first.
+    """Encode a number in as few bytes as possible, seven bits each, lowest bits first.
 
     Args:
-        value: not negative.
+        value: nonnegative number.
     """
     result = bytearray()
     while value >= 0x80:
@@ -52,14 +53,14 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A number that `varint` wrote, and where it ends.
+    """Decode a `varint`; return the number and the position after it.
 
     Args:
-        data: holds it.
-        at: where it begins.
+        data: data to read.
+        at: start of the number.
 
     Raises:
-        IndexError: the data end before it does.
+        IndexError: the data end within the number.
     """
     value = shift = 0
     while True:
@@ -72,7 +73,7 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 class _Block:
-    """A block being written."""
+    """A block under construction."""
 
     def __init__(self, restart_interval: int) -> None:
         self._interval = restart_interval
@@ -109,10 +110,10 @@ class _Block:
 
 
 def write_table(entries: Mapping[bytes, bytes]) -> bytes:
-    """A table's file.
+    """Return the content of a table file.
 
     Args:
-        entries: key to value; they are sorted here.
+        entries: key -> value; they are sorted here.
     """
     file = bytearray()
     index = _Block(1)
@@ -144,7 +145,7 @@ def write_table(entries: Mapping[bytes, bytes]) -> bytes:
 
 
 def _append(file: bytearray, block: _Block) -> bytes:
-    """Adds a block to the file; returns its handle, where it is and how long."""
+    """Add a block to the file; return its handle (offset and size)."""
     at, content = len(file), block.finish()
     content += bytes([_PLAIN])
     file += content + struct.pack("<I", mask(crc32c(content)))
@@ -152,7 +153,7 @@ def _append(file: bytearray, block: _Block) -> bytes:
 
 
 def _between(first: bytes, second: bytes) -> bytes:
-    """A short key that is at least ``first`` and less than ``second``."""
+    """Return a short key that is at least ``first`` and less than ``second``."""
     for at, (one, other) in enumerate(zip(first, second)):
         if one != other:
             return first[:at] + bytes([one + 1]) if one + 1 < other else first
@@ -160,7 +161,7 @@ def _between(first: bytes, second: bytes) -> bytes:
 
 
 def _short_successor(key: bytes) -> bytes:
-    """A short key that is at least ``key``."""
+    """Return a short key that is at least ``key``."""
     for at, octet in enumerate(key):
         if octet != 0xFF:
             return key[:at] + bytes([octet + 1])
@@ -168,14 +169,14 @@ def _short_successor(key: bytes) -> bytes:
 
 
 def read_table(data: bytes, path: str) -> dict[bytes, bytes]:
-    """The entries of a table, in order.
+    """Return the entries of a table, in order.
 
     Args:
-        data: the file's content.
-        path: its name, for errors.
+        data: content of the file.
+        path: file name for errors.
 
     Raises:
-        DataLossError: it is no table, or is damaged or cut off.
+        DataLossError: the file is not a table, or is damaged or truncated.
     """
     if len(data) < _FOOTER:
         raise damaged("file is too short to be an sstable", path)
@@ -195,26 +196,26 @@ def read_table(data: bytes, path: str) -> dict[bytes, bytes]:
 
 
 def damaged(sentence: str, path: str, because: str = "") -> DataLossError:
-    """The error for a file that is not what it should be.
+    """Return the error for an invalid file.
 
     Args:
-        sentence: TensorFlow's.
-        path: the file.
-        because: more about it; may be empty.
+        sentence: TensorFlow's message.
+        path: path of the file.
+        because: details; may be empty.
     """
     facts = {"file": path} | ({"because": because} if because else {})
     return DataLossError.of(sentence, facts=facts, hint=WHAT_TO_DO)
 
 
 def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
-    """Where a block is and how long, and where the handle ends."""
+    """Decode a handle; return offset and size of the block, and the position after the handle."""
     offset, at = read_varint(data, at)
     size, at = read_varint(data, at)
     return (offset, size), at
 
 
 def _block(data: bytes, handle: tuple[int, int], path: str) -> bytes:
-    """A block's content, decompressed."""
+    """Return the decompressed content of a block."""
     offset, size = handle
     content = data[offset : offset + size + 1]
     stored = data[offset + size + 1 : offset + size + _TRAILER]
@@ -236,11 +237,11 @@ def _block(data: bytes, handle: tuple[int, int], path: str) -> bytes:
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a block."""
+    """Yield the entries of a block."""
     (restarts,) = struct.unpack("<I", block[-4:])
     end = len(block) - 4 - 4 * restarts
     if end < 0:
-        raise ValueError("more restarts than the block has room for")
+        raise ValueError("more restarts than fit in the block")
     at, key = 0, b""
     while at < end:
         shared, at = read_varint(block, at)

@@ -1,4 +1,4 @@
-r"""Checkpoints of TensorFlow's first format: one table a shard, with the values as messages in it.
+r"""Checkpoints in TensorFlow's first format: a table for each shard, with the values as messages.
 
     model       table: "" -> name, type, shape and slices of every tensor; key of a slice -> its values
 
@@ -37,23 +37,23 @@ _VERSION = 1
 
 
 class _Tensor(NamedTuple):
-    """What the shards say of a tensor."""
+    """A tensor, as described by the shards."""
 
     dtype: DType
     shape: tuple[int, ...]
     slices: dict[Slice, dict[bytes, bytes]]
-    """Slice -> the table that it is in."""
+    """Slice -> the table that contains it."""
 
 
 class TensorSlices:
-    """A checkpoint of the first format.
+    """A checkpoint in the first format.
 
     Args:
-        pattern: its file, or what matches the files of its shards.
+        pattern: path of the file, or a pattern for the files of its shards.
 
     Raises:
-        NotFoundError: there is no such file.
-        DataLossError: a file is no such table, or is damaged.
+        NotFoundError: the file does not exist.
+        DataLossError: a file is not such a table, or is damaged.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -62,7 +62,7 @@ class TensorSlices:
         if not paths:
             raise NotFoundError.of(
                 f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {pattern}",
-                hint="give the path that saver.save returned, without .index or .data-...",
+                hint="pass the path that saver.save returned, without .index or .data-...",
             )
         self._tensors: dict[str, _Tensor] = {}
         for path in paths:
@@ -90,7 +90,7 @@ class TensorSlices:
             known.slices.update(dict.fromkeys(slices, table))
 
     def names(self) -> list[str]:
-        """The tensors in it, sorted."""
+        """Return the sorted names of the tensors."""
         return sorted(self._tensors)
 
     def _tensor(self, name: str) -> _Tensor:
@@ -98,45 +98,45 @@ class TensorSlices:
         if found is None:
             raise NotFoundError.of(
                 f'Tensor name "{name}" not found in checkpoint files {self.prefix}',
-                hint=f"tf.train.list_variables({self.prefix!r}) lists what is in it",
+                hint=f"tf.train.list_variables({self.prefix!r}) lists its tensors",
             )
         return found
 
     def dtype(self, name: str) -> DType:
-        """A tensor's element type.
+        """Return a tensor's element type.
 
         Args:
-            name: its name.
+            name: name of the tensor.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: the tensor does not exist.
         """
         return self._tensor(name).dtype
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The whole tensor's shape.
+        """Return the whole tensor's shape.
 
         Args:
-            name: its name.
+            name: name of the tensor.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: the tensor does not exist.
         """
         return self._tensor(name).shape
 
     def read(self, name: str, extents: Slice | None = None) -> Any:
-        """A tensor's values, or those of a slice.
+        """Return the values of a tensor or slice.
 
         Args:
-            name: its name.
-            extents: the slice; None: all of it.
+            name: name of the tensor.
+            extents: slice to read; None: all of it.
 
         Returns:
-            A new array; of bytes objects for texts.
+            A new array; bytes objects for strings.
 
         Raises:
-            NotFoundError: there is no such tensor.
-            InvalidArgumentError: what was saved does not cover the slice.
+            NotFoundError: the tensor does not exist.
+            InvalidArgumentError: the saved slices do not cover the requested slice.
             DataLossError: the values are damaged.
         """
         tensor = self._tensor(name)
@@ -167,7 +167,7 @@ class TensorSlices:
             raise damaged(f"Unable to parse the saved slice of {name}", self.prefix, str(error)) from None
 
     def debug_string(self) -> str:
-        """A line for every tensor: name, type and shape."""
+        """Return a line for each tensor: name, type and shape."""
         lines = []
         for name, tensor in self._tensors.items():
             sizes = ",".join(map(str, tensor.shape))
@@ -176,14 +176,14 @@ class TensorSlices:
 
 
 def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
-    """Writes a checkpoint of one file; one that is there stays if that fails.
+    """Write a checkpoint to a single file; if that fails, an existing file is unchanged.
 
     Args:
-        path: of the file.
-        tensors: what it is to hold.
+        path: path of the file.
+        tensors: tensors to write.
 
     Raises:
-        InvalidArgumentError: a tensor, or a slice, is there twice, or its slices do not agree.
+        InvalidArgumentError: a tensor or slice occurs twice, or slices of a tensor contradict each other.
         OpError: the file cannot be written.
     """
     head = SavedTensorSlices()
@@ -196,7 +196,7 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
         key = slice_key(tensor.name, extents)
         if key in entries:
             raise InvalidArgumentError.of(
-                f"Adding duplicate key: {tensor.name}", hint="give every variable a name of its own"
+                f"Adding duplicate key: {tensor.name}", hint="give each variable a unique name"
             )
         meta = known.get(tensor.name)
         if meta is None:

@@ -1,4 +1,4 @@
-"""Values of type ``variant`` in checkpoints: each as the message that tells what it is made of.
+"""``variant`` values in checkpoints: each is stored as a message with its type and content.
 
     for each value:   length (varint) | VariantTensorDataProto | checksum of all before it, its own length as 8 bytes
 
@@ -19,7 +19,7 @@ __all__ = ["EncodedVariant", "decoded_variants", "encoded_variants"]
 
 @dataclass(frozen=True)
 class EncodedVariant:
-    """What a value of type ``variant`` is made of, without tensors.
+    """A ``variant`` value without tensors.
 
     >>> data, _ = encoded_variants([EncodedVariant("a kind", b"12")])
     >>> decoded_variants(data, 1)[0]
@@ -27,16 +27,16 @@ class EncodedVariant:
     """
 
     type_name: str
-    """Of which kind it is."""
+    """Type of the value."""
     metadata: bytes
-    """All that is to be known of it."""
+    """Serialised content."""
 
 
 def encoded_variants(values: Sequence[EncodedVariant]) -> tuple[bytes, int]:
-    """What is written for values, and its checksum.
+    """Serialise values; return the bytes and their checksum.
 
     Args:
-        values: the values.
+        values: values to serialise.
     """
     from gpuplace.files.checkpoints.messages import VariantTensorDataProto
 
@@ -52,14 +52,14 @@ def encoded_variants(values: Sequence[EncodedVariant]) -> tuple[bytes, int]:
 
 
 def decoded_variants(data: bytes, count: int) -> tuple[list[EncodedVariant], int]:
-    """The values that were written, and the checksum of all.
+    """Parse serialised values; return them and the checksum of all.
 
     Args:
-        data: what was written.
-        count: how many values there are.
+        data: serialised values.
+        count: number of values.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the data are damaged.
     """
     from gpuplace.files.checkpoints.messages import DecodeError, VariantTensorDataProto
 
@@ -81,5 +81,5 @@ def decoded_variants(data: bytes, count: int) -> tuple[list[EncodedVariant], int
         checksum = crc32c(stored, checksum)
         found.append(EncodedVariant(message.type_name, message.metadata))
     if at != len(data):
-        raise ValueError(f"there are {len(data) - at} bytes more than the values have")
+        raise ValueError(f"{len(data) - at} extra bytes after the values")
     return found, checksum

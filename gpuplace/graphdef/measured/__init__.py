@@ -1,1 +1,1 @@
-"""What TensorFlow measured while a graph ran."""
+"""TensorFlow's measurements of a graph's run."""

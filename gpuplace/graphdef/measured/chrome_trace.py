@@ -1,12 +1,12 @@
-"""A measured step from the Chrome trace that ``timeline.Timeline`` made of it, TensorFlow's or ours, or the profiler.
+"""Read a measured step from a Chrome trace by ``timeline.Timeline`` (TensorFlow's or ours) or by the profiler.
 
-Many programs keep ``timeline.json`` and nothing else. What such a trace holds of a step is read back::
+Many programs keep only ``timeline.json``. The trace still contains these parts of a step::
 
     process "<device> Compute"   a list of nodes
     "X" event                    a node: begin, length, and what it takes (``input0``, ``input1``, ... of its arguments)
     "O" event                    an output with its bytes, where the trace shows memory
 
-Lost are nanoseconds, threads, and what tracers of GPUs noted beside a kernel's name.
+It lacks nanoseconds, threads, and the details that GPU tracers record beside a kernel's name.
 
 >>> trace = '[{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/cpu:0 Compute"}},' \\
 ...     '{"ph": "X", "pid": 1, "tid": 0, "ts": 5, "dur": 2, "args": {"name": "b", "op": "Neg", "input0": "a"}}]'
@@ -32,10 +32,10 @@ _ALLOCATOR = re.compile(r"\ballocator_name: (\S+)")
 
 
 def step_of_trace(text: str) -> Any:
-    """The ``StepStats`` that a trace holds; without lists where it holds no ops.
+    """Return the ``StepStats`` in a trace; without device lists if the trace contains no ops.
 
     Raises:
-        ValueError: that is not a Chrome trace, or an event of it is not whole.
+        ValueError: the text is not a Chrome trace, or an event is incomplete.
     """
     try:
         data = json.loads(text)
@@ -55,7 +55,7 @@ def step_of_trace(text: str) -> Any:
                 if event["ph"] == kind:
                     read(event)
             except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-                raise ValueError(f"event {number} of the trace is not whole: {error!r}") from None
+                raise ValueError(f"event {number} of the trace is incomplete: {error!r}") from None
     for number in reversed(range(len(step.dev_stats))):
         if not step.dev_stats[number].node_stats:
             del step.dev_stats[number]
@@ -66,7 +66,7 @@ class _Reader:
     def __init__(self, step: Any) -> None:
         self.step = step
         self.devices: dict[Any, Any] = {}
-        """Process -> list of its device."""
+        """Process -> device list."""
         self.owners: dict[Any, str] = {}
         """Process of a device's tensors -> the device."""
         self.outputs: dict[tuple[str, Any, int], dict[str, str]] = {}
@@ -110,7 +110,7 @@ class _Reader:
             for last in {
                 start + lasted - 1,
                 max(start, start + lasted - 1),
-            }  # TensorFlow's and ours, of no length
+            }  # TensorFlow's and our zero-length events
             for tensor, text in self.outputs.get((device.device, event["tid"], last), {}).items()
         }
         for tensor, text in found.items():

@@ -1,17 +1,18 @@
-"""A profile that TensorFlow 2's profiler saved, as the measured step of a session.
+"""Read a profile of TensorFlow 2's profiler as a measured session step.
 
-``tf.profiler.experimental`` and Keras's ``TensorBoard(profile_batch=...)`` write ``*.xplane.pb``, and up to release 2.4
-a Chrome trace beside it (``*.trace.json.gz``), which TensorBoard still offers for download. Read from either::
+``tf.profiler.experimental`` and Keras's ``TensorBoard(profile_batch=...)`` write ``*.xplane.pb``. Up to release 2.4,
+they also write a Chrome trace (``*.trace.json.gz``), which TensorBoard still offers for download. From both, this
+module reads::
 
     thread of /host:CPU, event "node:Op"         an op that the CPU ran
     stream of /device:GPU:0, event with an op    a kernel of that op: a row of the stream; kernels of one op in a row
                                                  are one op on the GPU
     stream of /device:GPU:0, event "MemcpyH2D"   a tensor's copy, with its bytes: a send and a receive
 
-Everything else (allocations, thread pools, the input pipeline's C++ functions) is left out. A profile does not say what
-an op takes: on a GPU each waits for the one before it, as on a stream, and for what is copied there for it. Nor does it
-say on which of several devices of the CPU an op ran: all are on ``/device:CPU:0``. One that spans several steps is one
-long step here, in which ops run several times.
+Allocations, thread pools and the input pipeline's C++ functions are left out. A profile does not record the inputs of
+an op: on a GPU, each op is assumed to wait for the one before it, as on a stream, and for the copies made for it. It
+does not record the CPU device either, so all CPU ops are on ``/device:CPU:0``. A profile of several steps becomes one
+long step, in which ops run several times.
 
 >>> from gpuplace.graphdef.measured.profile import XSpace
 >>> space = XSpace()
@@ -77,9 +78,9 @@ _OP = re.compile(r"([A-Za-z0-9.][\w.\\/>-]*):(_?[A-Z]\w*)$", re.ASCII)
 _DETAILS = re.compile(r"\b(size|num_bytes|dest):(\d{1,18})\b")
 _COPIES = ("MemcpyH2D", "MemcpyD2H", "MemcpyP2P")
 _WITHOUT_KERNEL = ("Memcpy", "Memset")
-"""What a stream does for an op besides its kernels; the profiler's own row of ops leaves it out."""
+"""Work on a stream for an op besides kernels; the profiler's own row of ops omits it."""
 _DERIVED = ("TensorFlow ", "Framework ", "Steps", "XLA ", "Source", "Launch Stats")
-"""Rows that the profiler made of others."""
+"""Rows that the profiler derived from other rows."""
 _LONGEST_NS = 1 << 60
 
 
@@ -91,7 +92,7 @@ class _Event(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """Events of a thread, or of a GPU's stream."""
+    """Events of a thread or of a GPU stream."""
 
     device: str
     """``"host"`` or ``"GPU:0"``."""
@@ -100,26 +101,26 @@ class _Row(NamedTuple):
 
 
 def step_of_profile(data: bytes) -> Any:
-    """The ``StepStats`` of a ``*.xplane.pb``; without lists where no op of TensorFlow is in it.
+    """Return the ``StepStats`` of a ``*.xplane.pb``; without device lists if it contains no TensorFlow op.
 
     Raises:
-        DecodeError: that is no ``XSpace``.
+        DecodeError: the data are not an ``XSpace``.
     """
     return _step(_rows_of_planes(XSpace.FromString(data)))
 
 
 def step_of_profile_trace(events: list[Any]) -> Any:
-    """The ``StepStats`` of the events of a Chrome trace that the profiler made; None where another program made it.
+    """Return the ``StepStats`` of the profiler's Chrome trace; None if another program wrote the trace.
 
     Raises:
-        ValueError: an event is not whole.
+        ValueError: an event is incomplete.
     """
     places: dict[Any, Any] = {}
     threads: dict[tuple[Any, Any], str] = {}
     for event in events:
         if isinstance(event, dict) and event.get("ph") == "M" and isinstance(event.get("args"), dict):
             name = str(event["args"].get("name"))
-            key = str(event.get("pid")), str(event.get("tid"))  # a damaged trace may hold anything there
+            key = str(event.get("pid")), str(event.get("tid"))  # a damaged trace may contain any value here
             if event.get("name") == "process_name" and (place := _PROCESS.fullmatch(name)):
                 places[key[0]] = place[1] or place[2]
             elif event.get("name") == "thread_name":
@@ -136,7 +137,7 @@ def step_of_profile_trace(events: list[Any]) -> Any:
                 key = str(event["pid"]), str(event["tid"])
                 found.setdefault(key, []).append(_Event(str(name), start, lasted, stats))
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"event {number} of the trace is not whole: {error!r}") from None
+            raise ValueError(f"event {number} of the trace is incomplete: {error!r}") from None
     return _step(_Row(places[key[0]], threads.get(key, ""), here) for key, here in found.items())
 
 
@@ -161,7 +162,7 @@ def _rows_of_planes(space: Any) -> Iterator[_Row]:
 
 
 def _stats(stats: Iterable[Any], names: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """Name and text of what is said of an event, numbers apart."""
+    """Return name and value of an event's statistics, except numbers, as text."""
     for stat in stats:
         kind = stat.WhichOneof(_VALUE)
         if kind is not None:
@@ -170,7 +171,7 @@ def _stats(stats: Iterable[Any], names: dict[int, str]) -> Iterator[tuple[str, s
 
 
 def _step(rows: Iterable[_Row]) -> Any:
-    """The ``StepStats`` of rows."""
+    """Return the ``StepStats`` of rows of events."""
     builder = _Builder()
     rows = [row for row in rows if not row.name.startswith(_DERIVED)]
     for row in rows:
@@ -189,11 +190,11 @@ class _Builder:
         self.step = StepStats()
         self.devices: dict[str, Any] = {}
         self.on_gpu: set[str] = set()
-        """Nodes with a kernel on a GPU: on the host stands when they were launched."""
+        """Nodes with a kernel on a GPU; their events on the host are launches."""
         self.arrivals: dict[tuple[str, str], list[str]] = {}
-        """Device and node -> what is copied there for it."""
+        """Device and node -> the copies to that device for the node."""
         self.kernels: dict[str, list[tuple[_Event, tuple[str, str]]]] = {}
-        """GPU -> its kernels, each with name and type of its op."""
+        """GPU -> its kernels, each with the name and type of its op."""
 
     def stream(self, row: _Row, device: str, stream: str) -> None:
         """Add the kernels and copies of a GPU's stream."""
@@ -208,7 +209,7 @@ class _Builder:
                     self.kernels.setdefault(device, []).append((event, op))
 
     def ops(self) -> None:
-        """Add the ops of the GPUs: kernels of one op in a row, on whatever streams, are one op."""
+        """Add the GPU ops: successive kernels of one op, on any stream, are one op."""
         for device, kernels in self.kernels.items():
             before = ""
             kernels.sort(key=lambda kernel: kernel[0].start_ns)
@@ -265,12 +266,12 @@ def _set_times(node: Any, start_ns: int, lasted_ns: int) -> None:
 
 
 def _op_of(stats: dict[str, str]) -> tuple[str, str] | None:
-    """Name and type of the op that a kernel belongs to; None if none is named."""
+    """Return the name and type of the op that a kernel belongs to; None if none is recorded."""
     for part in reversed((stats.get("annotation") or stats.get("tf_op", "")).split("::")):
         text = part.partition("#")[0]
         found = _OP.match(text)
         if found is not None:
             return found[1], found[2]
-        if text and "tf_op" in stats:  # compiled by XLA: without a type
+        if text and "tf_op" in stats:  # compiled by XLA, so without a type
             return text, "unknown"
     return None

@@ -1,5 +1,4 @@
-"""Measured steps from files: a ``RunMetadata`` or ``StepStats`` of TensorFlow or of ours, binary or as text, the
-Chrome trace that ``timeline.Timeline`` made of one, or what TensorFlow 2's profiler saved.
+"""Read measured steps from files: ``RunMetadata``, ``StepStats``, Chrome traces and profiles of TensorFlow 2.
 
 >>> import tempfile
 >>> step = RunMetadata()
@@ -26,7 +25,7 @@ from gpuplace.graphdef.measured.profile import step_of_profile
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
 
 PROFILE = ".xplane.pb"
-"""How the names of profiles end."""
+"""Suffix of profiles."""
 _SHOWN = 5
 _TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")
 _HINT = (
@@ -36,17 +35,17 @@ _HINT = (
 
 
 def load_run_metadata(path: str | os.PathLike[str]) -> Any:
-    """The ``RunMetadata`` of a file; a ``StepStats`` becomes the ``step_stats`` of one.
+    """Return the ``RunMetadata`` of a file; a ``StepStats`` becomes its ``step_stats``.
 
     Args:
-        path: a binary file, text where the name ends in ``.pbtxt``, ``.txt`` or ``.textproto``, or a Chrome trace
-            (``.json``), each compressed (``.gz``) or not; a TensorBoard event file: the step that was added last; a
-            profile (``.xplane.pb``, ``.trace.json.gz``), or the log folder of one: the newest.
+        path: a binary or text message (text: ``.pbtxt``, ``.txt``, ``.textproto``) or a Chrome trace (``.json``), also
+            gzipped (``.gz``); a TensorBoard event file, whose last step is read; a profile (``.xplane.pb``,
+            ``.trace.json.gz``), or a log folder, whose newest profile is read.
 
     Raises:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.
-        DataLossError: the file is neither message.
-        InvalidArgumentError: nothing was measured.
+        DataLossError: the file contains neither message.
+        InvalidArgumentError: the file contains no measurements.
     """
     path = newest_profile(Path(path)) if os.path.isdir(path) else path
     data, name, _ = read_file(Path(path))
@@ -85,15 +84,15 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
 
 
 def _traced(path: str | os.PathLike[str], data: bytes) -> Any:
-    """The ``RunMetadata`` of a Chrome trace."""
+    """Return the ``RunMetadata`` of a Chrome trace."""
     try:
         step = step_of_trace(data.decode())
     except ValueError as error:
         raise DataLossError.of(
             f"Can't parse {path} as the Chrome trace of a step",
             facts={"because": str(error)[:200], "size": f"{len(data)} bytes"},
-            hint="write what timeline.Timeline(metadata.step_stats).generate_chrome_trace_format() gives, or the "
-            "metadata itself as .pb",
+            hint="write the result of timeline.Timeline(metadata.step_stats).generate_chrome_trace_format(), or "
+            "the metadata itself as .pb",
         ) from None
     if not step.dev_stats:
         raise _empty(path, data)
@@ -101,45 +100,48 @@ def _traced(path: str | os.PathLike[str], data: bytes) -> Any:
 
 
 def _profiled(path: str | os.PathLike[str], data: bytes) -> Any:
-    """The ``RunMetadata`` of a profile."""
+    """Return the ``RunMetadata`` of a profile."""
     try:
         step = step_of_profile(data)
     except DecodeError as error:
         raise DataLossError.of(
             f"Can't parse {path} as a profile (XSpace)",
             facts={"because": str(error)[:200], "size": f"{len(data)} bytes"},
-            hint="give the file as the profiler wrote it: logs/plugins/profile/<run>/<host>.xplane.pb",
+            hint="pass the profiler's file unchanged: logs/plugins/profile/<run>/<host>.xplane.pb",
         ) from None
     if not step.dev_stats:
         raise InvalidArgumentError.of(
-            f"{path} holds no op of TensorFlow",
+            f"{path} contains no TensorFlow op",
             facts={"size": f"{len(data)} bytes"},
-            hint="profile a step that runs ops, between tf.profiler.experimental.start(folder) and stop(); programs of "
+            hint="profile a step that runs ops, between tf.profiler.experimental.start(folder) and stop(); "
+            "programs of "
             "JAX and steps on TPUs have none",
         )
     return RunMetadata(step_stats=step)
 
 
 def newest_profile(folder: Path) -> Path:
-    """The newest profile of a TensorBoard log folder, or of a folder in it.
+    """Return the newest profile of a TensorBoard log folder, or of a folder in one.
 
     Raises:
-        NotFoundError: there is none.
-        InvalidArgumentError: several hosts were profiled, each of which has a file.
+        NotFoundError: the folder contains no profile.
+        InvalidArgumentError: several hosts were profiled, each with its own file.
     """
     found = sorted(folder.glob(f"**/*{PROFILE}"), key=lambda path: (path.parent.name, path.name))
     if not found:
-        raise NotFoundError.of(f"{folder} holds no profile (*{PROFILE})", hint=_HINT)
+        raise NotFoundError.of(f"{folder} contains no profile (*{PROFILE})", hint=_HINT)
     hosts = [path for path in found if path.parent == found[-1].parent]
     if len(hosts) > 1:
         raise InvalidArgumentError.of(
-            f"{hosts[0].parent} holds the profiles of {len(hosts)} hosts",
-            hint=f"give one of them: {', '.join(path.name for path in hosts[:_SHOWN])}",
+            f"{hosts[0].parent} contains the profiles of {len(hosts)} hosts",
+            hint=f"pass one of them: {', '.join(path.name for path in hosts[:_SHOWN])}",
         )
     return found[-1]
 
 
 def _empty(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
     return InvalidArgumentError.of(
-        f"{path} holds no step_stats: nothing was measured", facts={"size": f"{len(data)} bytes"}, hint=_HINT
+        f"{path} contains no step_stats: nothing was measured",
+        facts={"size": f"{len(data)} bytes"},
+        hint=_HINT,
     )

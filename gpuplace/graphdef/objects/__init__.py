@@ -1,1 +1,1 @@
-"""Objects of a TensorFlow in this process as graphs."""
+"""Graphs of TensorFlow objects in this process."""

@@ -1,17 +1,17 @@
-"""Objects of a TensorFlow in this process as models: graphs, functions, Keras models, modules, and run metadata.
+"""Models from TensorFlow objects in this process: graphs, functions, Keras models, modules, and run metadata.
 
-gpuplace imports no TensorFlow. It tells objects by what they have, and asks the TensorFlow that made them to save them:
+gpuplace does not import TensorFlow. It recognises objects by their attributes, and asks their TensorFlow to save them:
 
 ===================================  ==================================================================================
 object                               model
 ===================================  ==================================================================================
-``tf.Graph``, ``tf.Session``         the graph, whole
-Keras model                          what ``model.export`` writes: its serving function
-``tf.Module``, loaded SavedModel     what ``tf.saved_model.save`` writes, with the object's signatures
-``tf.function``                      its only trace; of several, or none, the caller names one
-``ConcreteFunction``                 its SavedModel; one that no signature can have, as a graph of its own
-``FuncGraph``                        a graph of its own: the body, its captured variables, arguments that are fed
-``RunMetadata``                      the partition graphs: what ran, on the devices where it ran
+``tf.Graph``, ``tf.Session``         the whole graph
+Keras model                          the serving function, as ``model.export`` writes it
+``tf.Module``, loaded SavedModel     the object's signatures, as ``tf.saved_model.save`` writes them
+``tf.function``                      its only trace; otherwise the caller chooses one
+``ConcreteFunction``                 its SavedModel, or a separate graph if no signature can have it
+``FuncGraph``                        a separate graph: the body, captured variables, and arguments as feeds
+``RunMetadata``                      the partition graphs: the nodes that ran, on their devices
 ===================================  ==================================================================================
 
 Source: tensorflow/python/saved_model/save.py and python/eager/polymorphic_function/concrete_function.py, release 2.21.
@@ -29,18 +29,18 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graphdef.messages import GraphDef, MetaGraphDef
 from gpuplace.graphdef.saved_model import SERVING
 
-_TRACE = "give one of its traces: fn.get_concrete_function(*arguments)"
+_TRACE = "pass one of its traces: fn.get_concrete_function(*arguments)"
 
 
 def saved_object(value: Any, load: Callable[[str], Any]) -> tuple[Any, str] | None:
-    """A message with the graph of an object of TensorFlow's and the object's name; None for another object.
+    """Return the graph message of a TensorFlow object and the object's name; None for another object.
 
     Args:
-        value: the object.
-        load: what opens the folder of a SavedModel.
+        value: object to convert.
+        load: function that opens a SavedModel folder.
 
     Raises:
-        InvalidArgumentError: the object has no graph yet, or more than one, or TensorFlow cannot save it.
+        InvalidArgumentError: the object has no graph yet, or several, or TensorFlow cannot save it.
     """
     name = _name_of(value)
     if hasattr(value, "get_concrete_function"):
@@ -67,18 +67,18 @@ def saved_object(value: Any, load: Callable[[str], Any]) -> tuple[Any, str] | No
 
 
 def _name_of(value: Any) -> str:
-    """What texts call an object."""
+    """Return the name of an object for messages."""
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     return name if isinstance(name, str) else type(value).__name__
 
 
 def _tensorflow() -> Any:
-    """The TensorFlow that made an object, which is loaded therefore."""
+    """Return the TensorFlow module that created an object; it is already loaded."""
     return sys.modules["tensorflow"]
 
 
 def _only_trace(function: Any) -> Any:
-    """The trace of a ``tf.function``, or the one that its input signature gives."""
+    """Return the trace of a ``tf.function``, or the trace for its input signature."""
     if getattr(function, "input_signature", None) is not None:
         return function.get_concrete_function()
     list_all = getattr(function, "_list_all_concrete_functions", None)
@@ -92,7 +92,7 @@ def _only_trace(function: Any) -> Any:
             hint=f"call it first, or {_TRACE}",
         )
     raise InvalidArgumentError.of(
-        f"The tf.function '{name}' has {len(traces)} traces, each a graph of its own",
+        f"The tf.function '{name}' has {len(traces)} traces, each with its own graph",
         facts={"traces": ", ".join(str(trace.name) for trace in traces)},
         hint=_TRACE,
     )
@@ -103,7 +103,7 @@ def _save(value: Any, folder: str, signatures: Any) -> None:
 
 
 def _exported(save: Callable[[str], None], value: Any, load: Callable[[str], Any]) -> Any:
-    """The ``SavedModel`` message of an object that TensorFlow saves."""
+    """Return TensorFlow's ``SavedModel`` message of an object."""
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         try:
             save(folder)
@@ -118,22 +118,22 @@ def _exported(save: Callable[[str], None], value: Any, load: Callable[[str], Any
             raise InvalidArgumentError.of(
                 f"TensorFlow cannot save the {type(value).__name__} '{_name_of(value)}'",
                 facts={"because": str(error).strip().partition("\n")[0]},
-                hint="call a Keras model once, or build it, so that its shapes are known; of a tf.Module, give one of "
-                "its functions: module.fn.get_concrete_function(*arguments)",
+                hint="call a Keras model once, or build it, so that its shapes are known; of a tf.Module, pass "
+                "one of its functions: module.fn.get_concrete_function(*arguments)",
             ) from error
         message = load(folder).message
     if not any(
         key for graph in message.meta_graphs for key in graph.signature_def if not key.startswith("__")
     ):
         raise InvalidArgumentError.of(
-            f"The {type(value).__name__} '{_name_of(value)}' has no signature, so it does not say what a step is",
-            hint="give one of its functions: module.fn.get_concrete_function(*arguments)",
+            f"The {type(value).__name__} '{_name_of(value)}' has no signature that defines a step",
+            hint="pass one of its functions: module.fn.get_concrete_function(*arguments)",
         )
     return message
 
 
 def _function(function: Any, name: str, load: Callable[[str], Any]) -> Any:
-    """A concrete function as the SavedModel that has it as its only signature; otherwise as a graph of its own."""
+    """Return a concrete function as a SavedModel with one signature, or as a separate graph."""
     keeper = _tensorflow().Module(name="saved")
     keeper.kept = list(function.graph.variables)
 
@@ -142,12 +142,12 @@ def _function(function: Any, name: str, load: Callable[[str], Any]) -> Any:
 
     try:
         return _exported(save, function, load)
-    except InvalidArgumentError:  # nested results, tables it has captured: no signature can have them
+    except InvalidArgumentError:  # no signature can have nested results or captured tables
         return _function_graph(function.graph)
 
 
 def _function_graph(graph: Any) -> Any:
-    """A ``MetaGraphDef`` with a function's body: arguments are placeholders, captured variables are variables."""
+    """Return a function body as a ``MetaGraphDef``, with placeholders for arguments and variables for captures."""
     made = MetaGraphDef()
     made.meta_info_def.tensorflow_version = str(_tensorflow().__version__)
     made.graph_def.MergeFrom(GraphDef.FromString(graph.as_graph_def(add_shapes=True).SerializeToString()))
@@ -169,7 +169,7 @@ def _function_graph(graph: Any) -> Any:
 
 
 def _as_variable(node: Any, variable: Any) -> None:
-    """Put the variable in the place of the placeholder that stands for it."""
+    """Replace a placeholder with the variable that it stands for."""
     shape = node.attr["_output_shapes"].list.shape[:]
     node.op = "VarHandleOp"
     node.attr.clear()
@@ -186,21 +186,21 @@ def _describe(info: Any, tensor: Any) -> None:
 
 
 def _partitions(metadata: Any) -> Any:
-    """The graph that ran: the nodes of all partitions, which ask for the devices that they ran on."""
+    """Return the graph that ran: the nodes of all partitions, which request the devices that they ran on."""
     graphs = list(metadata.partition_graphs) or [
         graph for function in getattr(metadata, "function_graphs", ()) for graph in function.partition_graphs
     ]
     if not graphs:
         raise InvalidArgumentError.of(
-            "The RunMetadata holds no graph, only what was measured",
-            hint="ask for it with RunOptions(output_partition_graphs=True), give the graph that ran, or "
+            "The RunMetadata contains measurements but no graph",
+            hint="run with RunOptions(output_partition_graphs=True), pass the graph that ran, or use "
             "gpuplace.timeline(run_metadata)",
         )
     return merged(graphs)
 
 
 def merged(graphs: Iterable[Any]) -> Any:
-    """One ``GraphDef`` of partitions; of nodes of one name the first.
+    """Merge the ``GraphDef`` messages of partitions; the first node of each name is kept.
 
     Args:
         graphs: ``GraphDef`` messages.

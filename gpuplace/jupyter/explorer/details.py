@@ -113,7 +113,7 @@ def _box_detail(box: Box) -> dict[str, Any]:
     }
     requests = ", ".join(box.requests)
     requests_text = words("card_asked", requests=requests) if requests else words("card_nothing_asked")
-    unmet = f"\n{words('card_unmet', requests=counted(box.unmet, 'request'))}" if box.unmet else ""
+    unmet = f"; {words('card_unmet', requests=counted(box.unmet, 'request'))}" if box.unmet else ""
     return {
         "name": box.label if box.kind == "bundle" else box.name,
         "kind": f"{kinds[box.kind]}, {counted(box.nodes, 'node')}",

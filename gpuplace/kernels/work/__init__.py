@@ -1,1 +1,1 @@
-"""What the kernels of ops have to do, by the sizes of their inputs and outputs: flops, bytes, launches."""
+"""The work of an op's kernel for the sizes of its inputs and outputs: flops, bytes, launches."""

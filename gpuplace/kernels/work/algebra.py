@@ -12,7 +12,7 @@ from gpuplace.kernels.work.record import Work
 
 
 def _cubic(task: Task, multiple: float, launches: int = 1) -> Work:
-    """``multiple`` times the cube of a matrix's rows, for each matrix of a batch."""
+    """Return the model with ``multiple * rows ** 3`` flops for each matrix of a batch."""
     sizes = task.in_sizes[0]
     count = math.prod(sizes[:-2])
     rows, columns = sizes[-2:]
@@ -88,7 +88,7 @@ def _function_of_matrix(task: Task) -> Work:
 
 
 def _transform(task: Task, rank: int) -> Work:
-    """``5 n log2(n)`` for each ``n`` numbers."""
+    """Count ``5 n log2(n)`` flops for each ``n`` numbers."""
     sizes = max(task.in_sizes[0], task.out_sizes[0], key=math.prod)
     return task.work(
         "transform", 5.0 * math.prod(sizes) * math.log2(max(2, math.prod(sizes[-rank:]))), launches=rank
@@ -136,7 +136,7 @@ def _mfcc(task: Task) -> Work:
 
 @work_model("TopKV2", "TopK", "NthElement", "KthOrderStatistic", "TopKUnique", "TopKWithUnique", "ApproxTopK")
 def _top(task: Task) -> Work:
-    """A heap of the ``k`` best of each row."""
+    """Count the work with a heap of the ``k`` best of each row."""
     k = task.out_sizes[0][-1] if task.out_sizes and task.out_sizes[0] else 1
     return task.work("sort", task.in_count(0) * math.log2(max(2, k)), read=task.in_bytes(0))
 
@@ -159,7 +159,7 @@ def _sorted(task: Task) -> Work:
 @work_model("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4")
 @work_model("NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "CombinedNonMaxSuppression")
 def _suppressed(task: Task) -> Work:
-    """Boxes in order of their scores, each beside those that were chosen before."""
+    """Count the work of comparing boxes, in the order of their scores, with those chosen before."""
     boxes = task.in_count(1)
     chosen = max(1, task.out_count() if task.out_sizes else 1)
     return task.work("sort", boxes * math.log2(max(2, boxes)) + 15.0 * boxes * min(chosen, boxes), launches=3)

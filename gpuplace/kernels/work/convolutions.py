@@ -1,8 +1,8 @@
-"""Work of convolutions over one, two and three dimensions, depthwise ones, and their gradients.
+"""Work of convolutions in one, two and three dimensions, of depthwise convolutions, and of their gradients.
 
-What a window of 1x1 that moves by one computes over NHWC is one product of matrices, and TensorFlow calls the library
-for just that. On a GPU, other convolutions over NHWC are computed as NCHW: images are turned around before the library
-is called, and back afterwards; the filter's order is changed in either case.
+A 1x1 convolution with stride 1 over NHWC is one matrix product, and TensorFlow calls the library's product. On a GPU,
+other convolutions over NHWC are computed as NCHW: images are transposed before the library call, and back afterwards.
+The filter is reordered in either case.
 
 Source: tensorflow/core/kernels/conv_ops.cc, conv_grad_input_ops.cc, conv_grad_filter_ops.cc, release 1.15.
 """
@@ -17,21 +17,21 @@ from gpuplace.kernels.work.record import Convolution, Direction, Kernel, Product
 
 
 def channels_first(task: Task) -> bool:
-    """Whether images have their channels before rows and columns."""
+    """Return whether the channels come before rows and columns."""
     layout = task.attrs.get("data_format", b"NHWC")
     text = layout.decode() if isinstance(layout, bytes) else str(layout)
     return text.startswith("NC")
 
 
 def _image(task: Task, shape: Dims) -> tuple[int, int, Dims]:
-    """Images, channels and the sizes of the others of a batch of images."""
+    """Return the number of images, of channels, and the other sizes of a batch of images."""
     if channels_first(task):
         return shape[0], shape[1], shape[2:]
     return shape[0], shape[-1], shape[1:-1]
 
 
 def _along(task: Task, attr: str, rank: int) -> Dims:
-    """An attribute that has a number for each dimension of the input, for those of the window alone."""
+    """Return the values for the window's dimensions of an attribute that has one for each input dimension."""
     given = task.attrs.get(attr) or ()
     if len(given) != rank + 2:
         return tuple(int(one) for one in given) if len(given) == rank else (1,) * rank

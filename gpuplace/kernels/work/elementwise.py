@@ -1,6 +1,4 @@
-"""Flops of elementwise functions: what exponentials, logarithms and the like take on a processor without hardware for
-them, rounded; and the ops that do several things to an element.
-"""
+"""Flops of elementwise functions without special hardware, rounded, and work of ops that combine several."""
 
 from __future__ import annotations
 
@@ -62,12 +60,12 @@ flops_of_element(
 )
 
 _MOST_ADDED = 8
-"""Inputs that one kernel adds."""
+"""Number of inputs that a kernel adds."""
 
 
 @work_model("AddN", "AccumulateNV2")
 def _sum_of_all(task: Task) -> Work:
-    """Eight inputs at a time; what has been added so far is read again.
+    """Count additions of eight inputs at a time; the partial sum is read again each time.
 
     Source: tensorflow/core/kernels/aggregate_ops.cc, release 1.15.
     """
@@ -94,7 +92,7 @@ def _cast(task: Task) -> Work:
 
 @work_model("OnesLike", "ZerosLike", "Fill")
 def _fill(task: Task) -> Work:
-    """Only the shape of the input is looked at."""
+    """Count no reads: only the shape of the input is used."""
     return task.work("elementwise", read=0)
 
 
@@ -105,13 +103,13 @@ def _composed(task: Task) -> Work:
 
 @work_model("CheckNumerics", "CheckNumericsV2")
 def _checked(task: Task) -> Work:
-    """Every element is looked at; the result is the input's memory."""
+    """Count a read of all elements; the result is the input's memory."""
     return task.work("elementwise", float(task.out_count()), written=0)
 
 
 @work_model("AdjustContrastv2", "AdjustContrast")
 def _contrast(task: Task) -> Work:
-    """The mean of each image's channels, then every element."""
+    """Count the mean of each image's channels, then a pass over all elements."""
     return task.work("reduction", 4.0 * task.out_count(), read=2 * task.in_bytes(0), launches=3)
 
 
@@ -128,7 +126,7 @@ def _buckets(task: Task) -> Work:
 
 @work_model("InplaceUpdate", "InplaceAdd", "InplaceSub")
 def _rows_in_place(task: Task) -> Work:
-    """The whole is copied first: it may have other users."""
+    """Count a copy of the whole input first, since it may have other users."""
     return task.work("elementwise", float(task.in_count(2)), launches=2)
 
 

@@ -1,4 +1,4 @@
-"""The work of one execution of an op: its own model, else what its traits say, else its bytes.
+"""Find the work of one execution of an op: by its own model, by its traits, or by its bytes.
 
 >>> from gpuplace.dtypes import float32
 >>> work = work_of(Task("MatMul", {}, ((64, 784), (784, 10)), (float32, float32), ((64, 10),), (float32,)))
@@ -27,13 +27,13 @@ from gpuplace.kernels.work.record import Work
 
 
 def work_of(task: Task) -> Work:
-    """What one execution of an op has to do.
+    """Return the work of one execution of an op.
 
     Args:
-        task: the op with the sizes of its inputs and outputs.
+        task: op with the sizes of its inputs and outputs.
 
     Returns:
-        The work; ``model`` is ``"guess"`` where neither the op nor its traits have a model: then bytes alone count.
+        The work. If neither the op nor its traits have a model, ``model`` is ``"guess"`` and only bytes count.
     """
     model = registered_model(task.op_type)
     if task.out_sizes and not any(map(math.prod, task.out_sizes)) and task.out_types[0].size:
@@ -45,7 +45,7 @@ def work_of(task: Task) -> Work:
             IndexError,
             ValueError,
             ZeroDivisionError,
-        ):  # sizes of another rank than the op has: not a sound node
+        ):  # the ranks do not match the op, so the node is invalid
             return replace(task.work("guess"), assumed=(_MISFIT,))
     if is_elementwise(task.op_type):
         return elementwise(task)
@@ -55,27 +55,27 @@ def work_of(task: Task) -> Work:
 
 
 def _makes_handles(task: Task) -> bool:
-    """Whether an op only gives out handles: what is kept or computed is read by others (a dataset, by its iterator)."""
+    """Return whether an op only returns handles; other ops read the contents (a dataset, by its iterator)."""
     return bool(task.out_types) and all(dtype.is_handle for dtype in task.out_types)
 
 
-_MISFIT = "The sizes do not fit the op: its bytes alone are counted"
+_MISFIT = "The sizes do not match the op: only its bytes are counted"
 
 
 def has_model(op_type: str) -> bool:
-    """Whether an op's work is found by a rule, and not by its bytes alone.
+    """Return whether a rule determines an op's work, instead of its bytes.
 
     Args:
-        op_type: the op.
+        op_type: op type.
     """
     return registered_model(op_type) is not None or is_elementwise(op_type) or traits_of(op_type).shares
 
 
 def work_of_operation(op: Operation) -> Work | None:
-    """The work of an operation of a graph, None where a shape is not fully known.
+    """Return the work of an operation in a graph; None if a shape is not fully known.
 
     Args:
-        op: the operation.
+        op: operation.
     """
     sizes = [tensor.shape.sizes for tensor in (*op.inputs, *op.outputs)]
     if any(one is None or None in one for one in sizes):

@@ -1,13 +1,13 @@
-"""The registry of work models: one function per op, from the sizes of its inputs and outputs to a ``Work``.
+"""The registry of work models: a function for each op, from the sizes of inputs and outputs to a ``Work``.
 
     @work_model("MatMul")
     def product(task):
         ...
 
-Flops count a multiplication and an addition as two. Bytes are those that TensorFlow's kernel of release 1.15 reads and
-writes, each pass over memory counted; launches are those of its GPU kernel, at least one where something is computed.
-The models stand together here, and not with the functions that compute the ops: two thirds of the ops of the catalogue
-are not computed here, and one model serves ops of several modules.
+A multiplication and an addition count as two flops. Bytes are those that TensorFlow 1.15's kernel reads and writes, in
+each pass over memory. Launches are those of its GPU kernel, at least one if it computes anything. The models are in
+this package, not with the functions that compute the ops, since two thirds of the catalogue's ops have no function, and
+a model may serve ops of several modules.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ from gpuplace.kernels.compute import traits_of
 from gpuplace.kernels.work.record import Work
 
 STRING_BYTES = 16
-"""Bytes that an element counts as whose type has no size of its own: a string, a handle."""
+"""Bytes counted for an element without a fixed size, such as a string or handle."""
 
 Dims = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One execution of an op: sizes are all known."""
+    """One execution of an op with known sizes."""
 
     op_type: str
-    """The op."""
+    """Op type."""
     attrs: Mapping[str, Any]
-    """Its attributes, with their defaults."""
+    """Attributes, including defaults."""
     in_sizes: tuple[Dims, ...]
-    """The shape of each input."""
+    """Shape of each input."""
     in_types: tuple[DType, ...]
-    """The type of each input, reference types as their base."""
+    """Type of each input, without references."""
     out_sizes: tuple[Dims, ...]
-    """The shape of each output."""
+    """Shape of each output."""
     out_types: tuple[DType, ...]
-    """The type of each output, reference types as their base."""
+    """Type of each output, without references."""
 
     @property
     def dtype(self) -> str:
-        """The type that is computed in: that of the first output, else of the last input, that is a number."""
+        """Type of the computation: the first numeric type of the outputs, or of the inputs from the last one."""
         for dtype in (*self.out_types, *reversed(self.in_types)):
             if dtype.size:
                 return dtype.name
         return "string"
 
     def in_count(self, at: int) -> int:
-        """Elements of an input; 0 where there is none."""
+        """Return the number of elements of an input; 0 if it does not exist."""
         return math.prod(self.in_sizes[at]) if at < len(self.in_sizes) else 0
 
     def out_count(self, at: int = 0) -> int:
-        """Elements of an output; 0 where there is none."""
+        """Return the number of elements of an output; 0 if it does not exist."""
         return math.prod(self.out_sizes[at]) if at < len(self.out_sizes) else 0
 
     def in_bytes(self, at: int) -> float:
-        """Bytes of an input; a handle has none."""
+        """Return the bytes of an input; 0 for a handle."""
         return float(self.in_count(at) * _item_bytes(self.in_types[at])) if at < len(self.in_sizes) else 0.0
 
     def out_bytes(self, at: int = 0) -> float:
-        """Bytes of an output; a handle has none."""
+        """Return the bytes of an output; 0 for a handle."""
         return (
             float(self.out_count(at) * _item_bytes(self.out_types[at])) if at < len(self.out_sizes) else 0.0
         )
@@ -89,7 +89,7 @@ class Task:
         launches: int = 1,
         **more: Any,
     ) -> Work:
-        """A ``Work``; bytes are those of all inputs and outputs where nothing is said."""
+        """Return a ``Work``; by default, its bytes are those of all inputs and outputs."""
         return Work(
             dtype=self.dtype,
             flops=float(flops),
@@ -113,7 +113,7 @@ _models: dict[str, Model] = {}
 
 
 def work_model(*op_types: str) -> Callable[[Model], Model]:
-    """Registers the decorated function for these ops; ValueError if one has a model already."""
+    """Register the decorated function for these ops; ValueError if one has a model already."""
 
     def register(function: Model) -> Model:
         for op_type in op_types:
@@ -128,25 +128,25 @@ def work_model(*op_types: str) -> Callable[[Model], Model]:
 
 
 def registered_model(op_type: str) -> Model | None:
-    """The model of an op's own; None for an op without one."""
+    """Return the work model of an op, or None."""
     return _models.get(op_type)
 
 
 _flops: dict[str, float] = {}
-"""Flops of an element, by op type."""
+"""Op type -> flops for each element."""
 
 
 def flops_of_element(count: float, *op_types: str) -> None:
-    """Says how many flops elementwise ops take for an element of their result."""
+    """Register the flops of elementwise ops for each element of the result."""
     _flops.update(dict.fromkeys(op_types, float(count)))
 
 
 def elementwise(task: Task) -> Work:
-    """The model of elementwise ops: every element is read and written once."""
+    """Count one read and one write of each element, for elementwise ops."""
     count = max(map(task.out_count, range(len(task.out_sizes))), default=0)
     return task.work("elementwise", flops=count * _flops.get(task.op_type, 1.0))
 
 
 def is_elementwise(op_type: str) -> bool:
-    """Whether an op is declared to be elementwise, here or with the function that computes it."""
+    """Return whether an op is declared to be elementwise, here or with its function."""
     return op_type in _flops or traits_of(op_type).elementwise

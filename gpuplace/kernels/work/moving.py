@@ -1,4 +1,4 @@
-"""Work of ops that move elements: joined, cut, turned, gathered, scattered, resized, drawn at random.
+"""Work of ops that move elements: concatenate, slice, transpose, gather, scatter, resize, draw random numbers.
 
 Source: tensorflow/core/kernels/slice_op.cc, split_op.cc, unpack_op.cc (what shares its input's memory), release 1.15.
 """
@@ -11,7 +11,7 @@ from gpuplace.kernels.work.models import Task, work_model
 from gpuplace.kernels.work.record import Work
 
 _ALIGNMENT = 64
-"""Bytes; a part of a tensor that begins at a multiple of them needs no memory of its own."""
+"""Alignment in bytes; a part of a tensor that starts at a multiple shares the tensor's memory."""
 
 
 def _nothing(task: Task) -> Work:
@@ -19,7 +19,7 @@ def _nothing(task: Task) -> Work:
 
 
 def _row_bytes(task: Task) -> float:
-    """Bytes of an input's row, all dimensions after the first."""
+    """Return the bytes of an input's row: all dimensions after the first."""
     sizes = task.in_sizes[0]
     return task.in_bytes(0) / max(1, sizes[0]) if sizes else 0.0
 
@@ -36,7 +36,7 @@ def _joined(task: Task) -> Work:
 
 @work_model("Split", "SplitV")
 def _split(task: Task) -> Work:
-    """Parts along the first dimension share the input's memory where they are aligned."""
+    """Count parts along the first dimension, which share the input's memory if they are aligned."""
     whole = task.in_sizes[1] if task.op_type == "Split" else task.in_sizes[0]
     if len(task.out_sizes) <= 1:
         return _nothing(task)
@@ -55,7 +55,7 @@ def _unpacked(task: Task) -> Work:
 
 @work_model("Slice", "StridedSlice", "RiscSlice")
 def _sliced(task: Task) -> Work:
-    """Whole rows share the input's memory where they are aligned."""
+    """Count slices; whole rows share the input's memory if they are aligned."""
     if task.out_sizes[0] == task.in_sizes[0]:
         return _nothing(task)
     rows = math.prod(task.in_sizes[0][1:])
@@ -72,7 +72,7 @@ def _keeps_rows(task: Task) -> bool:
 @work_model("StridedSliceGrad", "Pad", "PadV2", "MirrorPad", "RiscPad", "SparseToDense", "MirrorPadGrad")
 @work_model("ResourceStridedSliceAssign", "StridedSliceAssign", "TensorStridedSliceUpdate")
 def _placed(task: Task) -> Work:
-    """The result is filled, and a smaller tensor copied into it."""
+    """Count filling the result, and copying a smaller tensor into it."""
     moved = min(task.read, task.written) if task.written else task.in_bytes(len(task.in_sizes) - 1)
     return task.work("move", read=moved, written=task.written or moved)
 
@@ -89,7 +89,7 @@ def _repeated(task: Task) -> Work:
 
 @work_model("Transpose", "ConjugateTranspose", "_MklTranspose", "_MklConjugateTranspose", "RiscTranspose")
 def _transposed(task: Task) -> Work:
-    """With at most one dimension that is not 1 nothing moves."""
+    """Count a transpose; with at most one dimension larger than 1, nothing moves."""
     if sum(1 for size in task.in_sizes[0] if size != 1) <= 1:
         return _nothing(task)
     return task.work("transpose", read=task.in_bytes(0))
@@ -108,12 +108,12 @@ def _rearranged(task: Task) -> Work:
 )
 @work_model("GetElementAtIndex", "CollectiveGatherV2")
 def _gathered(task: Task) -> Work:
-    """Of the table only the rows that the indices name are read."""
+    """Count a gather, which reads only the rows of the table that the indices select."""
     return task.work("gather", read=task.out_bytes() + task.in_bytes(1), rows=_rows(task))
 
 
 def _rows(task: Task) -> float:
-    """How many rows the indices name: those of an op with ``Nd`` in its name are vectors."""
+    """Return the number of selected rows; for an op with ``Nd`` in its name, an index is a vector."""
     count, sizes = task.in_count(1), task.in_sizes[1]
     return float(count / max(sizes[-1], 1) if "Nd" in task.op_type and sizes else count)
 
@@ -128,7 +128,7 @@ def _one_hot(task: Task) -> Work:
 )
 @work_model("TensorScatterMax", "TensorScatterMin", "XlaScatter", "RiscScatter")
 def _scattered(task: Task) -> Work:
-    """The result is filled, or copied; then the rows that the indices name are read, changed and written."""
+    """Count filling or copying the result; then the selected rows are read, changed and written."""
     updates = task.in_bytes(1) if task.op_type == "ScatterNd" else task.in_bytes(2)
     base = 0.0 if task.op_type == "ScatterNd" else task.in_bytes(0)
     indices = task.in_bytes(0) if task.op_type == "ScatterNd" else task.in_bytes(1)
@@ -148,7 +148,7 @@ def _scattered(task: Task) -> Work:
 @work_model("ResourceScatterMin", "ResourceScatterUpdate", "ResourceScatterNdAdd", "ResourceScatterNdSub")
 @work_model("ResourceScatterNdUpdate", "ResourceScatterNdMax", "ResourceScatterNdMin")
 def _scattered_into_variable(task: Task) -> Work:
-    """Of the variable only the rows that the indices name are read and written."""
+    """Count reads and writes of only the selected rows of a variable."""
     updates = task.in_bytes(2)
     read = updates + task.in_bytes(1) + (0 if task.op_type.endswith("Update") else updates)
     return task.work("scatter", float(task.in_count(2)), read=read, written=updates, rows=_rows(task))
@@ -161,7 +161,7 @@ def _stitched(task: Task) -> Work:
 
 @work_model("DynamicPartition")
 def _partitioned(task: Task) -> Work:
-    """On a GPU: places are found by sorting, then rows are gathered."""
+    """Count a GPU partition, which sorts to find positions, then gathers rows."""
     return task.work(
         "gather", read=2 * task.in_bytes(0) + 4 * task.in_bytes(1), written=task.in_bytes(0), launches=4
     )
@@ -169,7 +169,7 @@ def _partitioned(task: Task) -> Work:
 
 @work_model("Where")
 def _where(task: Task) -> Work:
-    """Counted first, then the places are written."""
+    """Count a pass that counts elements, then a pass that writes the positions."""
     return task.work("gather", float(task.in_count(0)), read=2 * task.in_bytes(0), launches=3)
 
 
@@ -199,7 +199,7 @@ def _banded(task: Task) -> Work:
 )
 @work_model("ImageProjectiveTransformV3", "ExtractGlimpse", "ExtractGlimpseV2")
 def _resized(task: Task) -> Work:
-    """Four neighbours of every point."""
+    """Count four neighbours for each point."""
     points = max(task.in_count(0), task.out_count()) if "Grad" in task.op_type else task.out_count()
     return task.work("resize", 10.0 * points, read=min(task.in_bytes(0), 4 * task.out_bytes()))
 
@@ -211,7 +211,7 @@ def _nearest(task: Task) -> Work:
 
 @work_model("ResizeBicubic", "ResizeBicubicGrad", "ResizeArea")
 def _bicubic(task: Task) -> Work:
-    """Sixteen neighbours of every point."""
+    """Count sixteen neighbours for each point."""
     return task.work("resize", 40.0 * max(task.in_count(0), task.out_count()), read=task.in_bytes(0))
 
 
@@ -239,7 +239,7 @@ def _normal(task: Task) -> Work:
 @work_model("StatelessRandomPoisson", "StatefulRandomBinomial", "StatelessRandomBinomial", "Multinomial")
 @work_model("StatelessMultinomial")
 def _rejected(task: Task) -> Work:
-    """Several numbers are drawn for one."""
+    """Count several random numbers for each result."""
     return task.work("random", 200.0 * task.out_count())
 
 
@@ -253,7 +253,7 @@ def _shuffled(task: Task) -> Work:
 @work_model("ComputeAccidentalHits", "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")
 @work_model("StatelessSampleDistortedBoundingBox")
 def _sampled(task: Task) -> Work:
-    """On the CPU: unique numbers are drawn until there are enough."""
+    """Count a CPU op that draws until it has enough unique numbers."""
     return task.work("random", 100.0 * max(map(task.out_count, range(len(task.out_sizes))), default=0))
 
 
@@ -277,7 +277,7 @@ def _put_together(task: Task) -> Work:
 )
 @work_model("TensorArrayUnpack", "TensorListFromTensor", "TensorListScatterIntoExistingList")
 def _taken_apart(task: Task) -> Work:
-    """A copy for each element."""
+    """Count a copy of each element."""
     at = {"TensorArray": 2}.get(task.op_type[:11], 0)
     if task.op_type.startswith(("TensorArraySplit", "TensorArrayUnpack")):
         at = 1

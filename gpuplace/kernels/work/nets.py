@@ -1,7 +1,7 @@
-"""Work of layers of neural nets that are no products: pooling, normalization, recurrent cells.
+"""Work of neural-network layers that are not products: pooling, normalization, recurrent cells.
 
-Batch normalization is bound by memory, and what counts is how often its kernels go over the images: in training the
-library reads them for mean and variance, and once more to normalize; the gradient reads images and gradients twice.
+Batch normalization is memory-bound, so the number of passes over the images matters. In training, the library reads
+them for mean and variance, and again to normalize. The gradient reads images and gradients twice.
 
 Source: tensorflow/core/kernels/fused_batch_norm_op.cc, lrn_op.cc, maxpooling_op.cc, avgpooling_op.cc, release 1.15.
 """
@@ -17,7 +17,7 @@ from gpuplace.kernels.work.record import Product, Recurrence, Work
 
 
 def _turned(task: Task, *images: float) -> dict[str, Any]:
-    """What a GPU moves besides to turn NHWC around, for each of these tensors of so many bytes."""
+    """Return the additional bytes that a GPU moves to transpose NHWC tensors of these sizes."""
     if channels_first(task):
         return {}
     return {"gpu_bytes": 2.0 * sum(images), "gpu_launches": len(images)}
@@ -34,7 +34,7 @@ def _window(task: Task) -> int:
     "FractionalMaxPool", "FractionalAvgPool", "_QuantizedMaxPool3D", "_MklNativeMaxPool", "_MklMaxPool3D"
 )
 def _max_pool(task: Task) -> Work:
-    """Windows that overlap find what they share in a cache."""
+    """Count a pooling; overlapping windows find their common elements in a cache."""
     return task.work("pooling", float(_window(task) * task.out_count()), read=task.in_bytes(0))
 
 
@@ -76,7 +76,7 @@ def _max_pool_gradient_by_place(task: Task) -> Work:
     "AvgPoolGrad", "AvgPool3DGrad", "FractionalAvgPoolGrad", "_MklAvgPoolGrad", "_MklNativeAvgPoolGrad"
 )
 def _average_pool_gradient(task: Task) -> Work:
-    """Of the images only the shape is needed."""
+    """Count a gradient that only needs the shape of the images."""
     return task.work("pooling", float(_window(task) * task.in_count(1)), read=task.in_bytes(1))
 
 
@@ -150,7 +150,7 @@ def _local_response_gradient(task: Task) -> Work:
 
 @work_model("LSTMBlockCell")
 def _lstm_cell(task: Task) -> Work:
-    """One product of ``[x, h]`` with all weights, after they have been put together, and one kernel for the gates."""
+    """Count one product of ``[x, h]`` with all weights after concatenation, and one kernel for the gates."""
     rows, (inputs, gates) = task.in_sizes[0][0], task.in_sizes[3]
     kernel = Product(rows, gates, inputs)
     together = rows * inputs * task.out_types[0].size
@@ -197,7 +197,7 @@ def _gru_cell_gradient(task: Task) -> Work:
 
 @work_model("BlockLSTM", "BlockLSTMV2")
 def _block_lstm(task: Task) -> Work:
-    """A product and the gates, step after step."""
+    """Count a product and the gates for each step."""
     steps, rows, _ = task.in_sizes[1]
     inputs, gates = task.in_sizes[4]
     weights = task.in_bytes(4)
@@ -212,7 +212,7 @@ def _block_lstm(task: Task) -> Work:
 
 @work_model("BlockLSTMGrad", "BlockLSTMGradV2")
 def _block_lstm_gradient(task: Task) -> Work:
-    """For each step two products: with respect to the inputs and to the weights."""
+    """Count two products for each step: for the gradients of the inputs and of the weights."""
     steps, rows, _ = task.in_sizes[1]
     inputs, gates = task.in_sizes[4]
     weights = task.in_bytes(4)

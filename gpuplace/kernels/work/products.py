@@ -1,4 +1,4 @@
-"""Work of products of matrices: dense, batched, fused, quantized, sparse, and general contractions."""
+"""Work of matrix products: dense, batched, fused, quantized, sparse, and general contractions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpuplace.kernels.work.record import Product, Work
 
 
 def product_of(task: Task, left: Dims, right: Dims, transpose_a: bool, transpose_b: bool) -> Product:
-    """The library's call for a product, or for a batch of them."""
+    """Return the library call for a product or a batch of products."""
     k, m = (left[-2], left[-1]) if transpose_a else (left[-1], left[-2])
     n = right[-2] if transpose_b else right[-1]
     batch = max(math.prod(left[:-2]), math.prod(right[:-2]))
@@ -20,7 +20,7 @@ def product_of(task: Task, left: Dims, right: Dims, transpose_a: bool, transpose
 
 
 def product_flops(product: Product) -> float:
-    """Multiplications and additions of a product."""
+    """Return the multiplications and additions of a product."""
     return 2.0 * product.m * product.n * product.k * product.batch
 
 
@@ -53,7 +53,7 @@ def _fused_product(task: Task) -> Work:
 
 @work_model("SparseMatMul")
 def _product_with_zeros(task: Task) -> Work:
-    """Computed on the CPU; how many zeros the operands have is not known."""
+    """Count a dense product on the CPU; the number of zeros in the operands is unknown."""
     made = product_of(
         task, task.in_sizes[0], task.in_sizes[1], _flag(task, "transpose_a"), _flag(task, "transpose_b")
     )
@@ -62,7 +62,7 @@ def _product_with_zeros(task: Task) -> Work:
 
 @work_model("SparseTensorDenseMatMul")
 def _sparse_product(task: Task) -> Work:
-    """For each element that is stored a row of the dense matrix is read, and one of the result added to."""
+    """Count, for each stored element, reading a row of the dense matrix and adding to a row of the result."""
     stored = task.in_sizes[1][0] if task.in_sizes[1] else 1
     columns = task.out_sizes[0][-1]
     item = task.out_types[0].size
@@ -80,7 +80,7 @@ def _sparse_matrices(task: Task) -> Work:
 
 @work_model("Einsum", "_MklEinsum", "XlaEinsum")
 def _einsum(task: Task) -> Work:
-    """Every index is a loop: twice the product of all sizes; as one batch of products where there are two operands."""
+    """Count twice the product of all sizes (each index is a loop); two operands make one batch of products."""
     equation = task.attrs.get("equation", b"")
     text = equation.decode() if isinstance(equation, bytes) else str(equation)
     operands, _, result = text.replace(" ", "").partition("->")

@@ -1,8 +1,8 @@
-"""What the kernel of a node has to do: the input of every model of kernel times.
+"""The work of a node's kernel, the input of all models of kernel times.
 
-A node's work is found once, from shapes and attributes; it says nothing of a device. What the times of libraries hang
-on (the sizes of a matrix product, the geometry of a convolution) stands in ``kernel``; nodes of equal work compare
-equal, so that a model is asked once for all of them.
+The work of a node depends on shapes and attributes, not on the device, and is computed once. ``kernel`` has the
+parameters of library calls whose times depend on them (sizes of a matrix product, geometry of a convolution). Nodes
+with the same work compare equal, so a model is evaluated once for all of them.
 
 >>> product = Work(dtype="float32", flops=2.0 * 8 * 8 * 8, bytes_read=512, bytes_written=256, kernel=Product(8, 8, 8))
 >>> product.nbytes
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Direction = Literal["forward", "backward_input", "backward_filter"]
-"""Passes of a convolution: the output, or the gradient with respect to the input or to the filter."""
+"""Passes of a convolution: the output, or the gradient of the input or the filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +27,23 @@ class Product:
     n: int
     """Columns of the product."""
     k: int
-    """Length of the sums."""
+    """Length of each dot product."""
     batch: int = 1
-    """Products of one call."""
+    """Number of products in one call."""
     transpose_a: bool = False
-    """The left matrix is stored as ``[k, m]``."""
+    """Whether the left matrix is stored as ``[k, m]``."""
     transpose_b: bool = False
-    """The right matrix is stored as ``[n, k]``."""
+    """Whether the right matrix is stored as ``[n, k]``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """A convolution over two dimensions of an image, or one of its gradients; one dimension has height 1."""
+    """A two-dimensional convolution or one of its gradients; a one-dimensional one has height 1."""
 
     direction: Direction
-    """Which of the three passes."""
+    """The pass."""
     batch: int
-    """Images."""
+    """Number of images."""
     in_channels: int
     """Channels of the input."""
     out_channels: int
@@ -61,39 +61,39 @@ class Convolution:
     out_width: int
     """Columns of the output."""
     stride_height: int = 1
-    """Rows from one window to the next."""
+    """Vertical stride."""
     stride_width: int = 1
-    """Columns from one window to the next."""
+    """Horizontal stride."""
     dilation_height: int = 1
-    """Rows from one tap of the filter to the next."""
+    """Vertical dilation."""
     dilation_width: int = 1
-    """Columns from one tap of the filter to the next."""
+    """Horizontal dilation."""
     groups: int = 1
-    """Groups of channels that do not see each other; ``in_channels`` of them in a depthwise convolution."""
+    """Groups of channels that are convolved separately; ``in_channels`` for a depthwise convolution."""
     depth: int = 1
-    """What the third dimension multiplies the work by: output planes times planes of the filter."""
+    """Factor of a third dimension: output planes times filter planes."""
     data_format: Literal["NHWC", "NCHW"] = "NHWC"
     """Order of the dimensions in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A recurrent layer computed by one call of a library, over all steps."""
+    """A recurrent layer over all steps, computed by one library call."""
 
     cell: Literal["vanilla", "lstm", "gru"]
-    """The kind of cell."""
+    """Type of the cell."""
     direction: Literal["forward", "backward"]
-    """The output, or the gradients."""
+    """The pass: the output, or the gradients."""
     hidden: int
-    """Units of the cell."""
+    """Number of units of the cell."""
     batch: int
-    """Sequences."""
+    """Number of sequences."""
     steps: int
-    """Steps of a sequence."""
+    """Number of steps of a sequence."""
     inputs: int = 0
-    """Numbers of an input; 0: as many as units."""
+    """Size of an input; 0: the number of units."""
     layers: int = 1
-    """Layers, one on another."""
+    """Number of stacked layers."""
 
 
 Kernel = Product | Convolution | Recurrence
@@ -101,33 +101,34 @@ Kernel = Product | Convolution | Recurrence
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one execution of a node's kernel has to do."""
+    """The work of one execution of a node's kernel."""
 
     dtype: str
-    """TensorFlow's name of the type that the arithmetic is done in."""
+    """TensorFlow's name of the type in which it computes."""
     flops: float = 0.0
-    """Multiplications, additions and the like; functions as ``exp`` count as what they take."""
+    """Flops; functions such as ``exp`` count as several."""
     bytes_read: float = 0.0
     """Bytes of the inputs that are read."""
     bytes_written: float = 0.0
-    """Bytes of the outputs that are written; 0 where the output is the input's memory."""
+    """Bytes of the outputs that are written; 0 if the output is the input's memory."""
     launches: int = 1
-    """Kernels that a GPU is asked to run; 0 where the op only hands a tensor on."""
+    """Kernels that a GPU launches; 0 if the op only passes a tensor through."""
     kernel: Kernel | None = None
-    """The library call whose time depends on more than flops and bytes."""
+    """Library call whose time depends on more than flops and bytes."""
     gpu_bytes: float = 0.0
-    """Bytes that a GPU moves besides: its libraries take images as NCHW only, and TensorFlow turns those stored as NHWC
-    around before the call and back afterwards."""
+    """Additional bytes that a GPU moves: its libraries only take NCHW images, so TensorFlow transposes NHWC images
+    before the call and back afterwards."""
     gpu_launches: int = 0
-    """Kernels that a GPU is asked to run for that."""
+    """Kernels that a GPU launches for these transposes."""
     rows: float = 0.0
-    """Rows that are looked up, one after the other: what a CPU takes for one does not depend on its length alone."""
+    """Rows that are looked up one after the other; on a CPU, each has a cost besides its length."""
     model: str = "bytes"
-    """Which rule found the work: ``"product"``, ``"convolution"``, ``"bytes"``, ..., ``"guess"``, ``"none"``."""
+    """The rule that gave the work: ``"product"``, ``"convolution"``, ``"bytes"``, ..., ``"guess"``, ``"none"``.
+    """
     assumed: tuple[str, ...] = ()
-    """What had to be assumed, a sentence each."""
+    """Assumptions, one sentence each."""
     parts: tuple[tuple[str, Work], ...] = ()
-    """Of a call: op type and work of each node of the body, which runs one after the other."""
+    """For a call: op type and work of each node of the body; the nodes run one after the other."""
 
     @property
     def nbytes(self) -> float:
@@ -136,5 +137,5 @@ class Work:
 
     @property
     def is_guess(self) -> bool:
-        """No rule of the op's own, or a shape that had to be assumed."""
+        """Whether the op has no rule, or a shape was assumed."""
         return self.model == "guess" or bool(self.assumed)

@@ -1,4 +1,4 @@
-"""Work of reductions, softmax and losses: how often their kernels go over memory.
+"""Work of reductions, softmax and losses: the number of passes over memory.
 
 Source: tensorflow/core/kernels/reduction_gpu_kernels.cu.h, softmax_op_gpu.cu.cc, xent_op.h, sparse_xent_op.h, release
 1.15.
@@ -12,14 +12,14 @@ from gpuplace.kernels.work.models import Task, work_model
 from gpuplace.kernels.work.record import Work
 
 _ONE_BLOCK = 4096
-"""Elements that one block of threads reduces."""
+"""Elements that a block of threads reduces."""
 
 _TALL = 4096
-"""Rows from which the sum of columns takes two kernels."""
+"""Number of rows above which a sum over columns takes two kernels."""
 
 
 def _launches(task: Task) -> int:
-    """Kernels of a reduction: two where one block of threads cannot see all that goes into an element."""
+    """Return the number of kernels of a reduction: two if one block of threads cannot reduce an element alone."""
     taken, made = task.in_count(0), max(1, task.out_count())
     if taken <= _ONE_BLOCK:
         return 1
@@ -47,7 +47,9 @@ def _launches(task: Task) -> int:
 @work_model("SparseReduceMax", "SparseReduceSum", "SparseReduceMaxSparse", "SparseReduceSumSparse")
 def _reduction(task: Task) -> Work:
     if task.in_count(0) == task.out_count() and task.in_types[0] == task.out_types[0]:
-        return task.work("reduction", read=task.in_bytes(0))  # over nothing, or dimensions of size 1: a copy
+        return task.work(
+            "reduction", read=task.in_bytes(0)
+        )  # a reduction over no axis, or over axes of size 1: a copy
     each = 2 if task.op_type in ("L2Loss", "EuclideanNorm") else 1
     return task.work(
         "reduction", float(each * task.in_count(0)), read=task.in_bytes(0), launches=_launches(task)
@@ -56,13 +58,13 @@ def _reduction(task: Task) -> Work:
 
 @work_model("BiasAddGrad")
 def _bias_gradient(task: Task) -> Work:
-    """The result is set to zero first."""
+    """Count setting the result to zero first."""
     return task.work("reduction", float(task.in_count(0)), launches=2)
 
 
 @work_model("Softmax", "LogSoftmax", "_MklSoftmax", "SparseMatrixSoftmax")
 def _softmax(task: Task) -> Work:
-    """The greatest of each row, the sum of exponentials, the result: three passes."""
+    """Count three passes over each row: the maximum, the sum of exponentials, the result."""
     return task.work("reduction", 25.0 * task.in_count(0), read=3 * task.in_bytes(0), launches=3)
 
 
@@ -73,21 +75,21 @@ def _sparse_softmax(task: Task) -> Work:
 
 @work_model("SoftmaxCrossEntropyWithLogits")
 def _cross_entropy(task: Task) -> Work:
-    """Maximum, difference, sum of exponentials, loss, gradient: five kernels over ``[batch, classes]``."""
+    """Count five kernels over ``[batch, classes]``: maximum, difference, sum of exponentials, loss, gradient."""
     logits = task.in_bytes(0)
     return task.work("reduction", 30.0 * task.in_count(0), read=6 * logits, written=2 * logits, launches=5)
 
 
 @work_model("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_cross_entropy(task: Task) -> Work:
-    """Maximum, sum of exponentials, loss, gradient: four kernels over ``[batch, classes]``, of which one writes it."""
+    """Count four kernels over ``[batch, classes]``; only the gradient is written."""
     logits = task.in_bytes(0)
     return task.work("reduction", 45.0 * task.in_count(0), read=4 * logits, written=logits, launches=4)
 
 
 @work_model("CTCLoss", "CTCLossV2")
 def _ctc(task: Task) -> Work:
-    """Forward and backward variables of each step, for every label twice and one more."""
+    """Count forward and backward variables of each step, for 2 n + 1 labels."""
     return task.work("reduction", 40.0 * task.in_count(0), read=3 * task.in_bytes(0), launches=1)
 
 
@@ -119,7 +121,7 @@ def _is_in_top(task: Task) -> Work:
 @work_model("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentJoin")
 @work_model("SegmentSumV2", "SegmentProdV2", "SegmentMaxV2", "SegmentMinV2")
 def _segments(task: Task) -> Work:
-    """The result is filled first; then every element of the data is added to it, by atomic operations on a GPU."""
+    """Count filling the result, then adding each element to it, with atomic operations on a GPU."""
     data = task.in_bytes(0)
     return task.work(
         "scatter",
@@ -133,7 +135,7 @@ def _segments(task: Task) -> Work:
 @work_model("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSumWithNumSegments")
 @work_model("SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments")
 def _segments_of_rows(task: Task) -> Work:
-    """Of the data only the rows that the indices name are read."""
+    """Count reads of only the selected rows."""
     rows = task.in_count(1) * math.prod(task.in_sizes[0][1:])
     nbytes = rows * task.in_bytes(0) / max(1, task.in_count(0))
     return task.work("gather", float(rows), read=nbytes + task.in_bytes(1) + task.in_bytes(2))

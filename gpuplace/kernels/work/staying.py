@@ -1,6 +1,4 @@
-"""Work of ops that move nothing, because they hand a tensor on or look at its shape, and of those that the host does
-with files, strings and handles, whose bytes are all that is counted.
-"""
+"""Work of ops that pass a tensor through or use only its shape, and of host ops, for which only bytes count."""
 
 from __future__ import annotations
 
@@ -212,6 +210,6 @@ def _bytes_alone(task: Task) -> Work:
     "EncodeJpeg", "EncodeJpegVariableQuality", "EncodePng", "DecodeWav", "EncodeWav", "ExtractJpegShape"
 )
 def _codec(task: Task) -> Work:
-    """On the CPU: some hundred operations for a point."""
+    """Count some hundred flops on the CPU for each point."""
     points = max(task.in_count(0), task.out_count() if task.out_sizes else 0)
     return task.work("bytes", 100.0 * points)

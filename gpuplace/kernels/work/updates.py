@@ -1,4 +1,4 @@
-"""Work of what changes variables: assignments and the steps of optimizers.
+"""Work of assignments and of optimizer steps.
 
 Source: tensorflow/core/kernels/training_ops.cc and training_ops_gpu.cu.cc, release 1.15.
 """
@@ -10,7 +10,7 @@ from gpuplace.kernels.work.record import Work
 
 
 def _slots(task: Task) -> int:
-    """The variables that an update takes: handles, or references, which come first."""
+    """Return the variables that an update takes: handles or references, which come first."""
     assert task.in_sizes
     handles = sum(1 for dtype in task.in_types if dtype.name == "resource")
     if handles:
@@ -21,11 +21,11 @@ def _slots(task: Task) -> int:
         if sizes != first or (not first and count):
             break
         count += 1
-    return max(1, count - 1)  # the gradient is of the same shape
+    return max(1, count - 1)  # the gradient has the same shape
 
 
 def _gradient_at(task: Task, slots: int) -> int:
-    """Which input the gradient is: the largest of those that are no variables."""
+    """Return the position of the gradient: the largest input that is not a variable."""
     rest = range(slots, len(task.in_sizes))
     return max(rest, key=task.in_count, default=0)
 
@@ -41,7 +41,7 @@ def _dense(task: Task, flops: float, launches: int, slots: int | None = None) ->
 
 @work_model("Assign", "AssignVariableOp", "AssignVariableXlaConcatND")
 def _assigned(task: Task) -> Work:
-    """A copy; where nobody else has the value its memory becomes the variable's, which is not assumed."""
+    """Count a copy. If nothing else refers to the value, its memory becomes the variable's; this is not assumed."""
     return task.work("update", read=task.in_bytes(1), written=task.in_bytes(1))
 
 
@@ -63,7 +63,7 @@ def _proximal_descent(task: Task) -> Work:
 
 @work_model("ApplyMomentum", "ResourceApplyMomentum", "ResourceApplyKerasMomentum")
 def _momentum(task: Task) -> Work:
-    """The accumulator first, then the variable."""
+    """Count an update of the accumulator, then of the variable."""
     return _dense(task, 4.0, 2, slots=2)
 
 
@@ -80,7 +80,7 @@ def _adagrad_dual(task: Task) -> Work:
 
 @work_model("ApplyAdam", "ResourceApplyAdam", "ApplyAdaMax", "ResourceApplyAdaMax")
 def _adam(task: Task) -> Work:
-    """One kernel over variable, moments and gradient."""
+    """Count one kernel over variable, moments and gradient."""
     return _dense(task, 15.0, 1, slots=3)
 
 
@@ -122,7 +122,7 @@ def _sign(task: Task) -> Work:
 @work_model("ResourceSparseApplyAdagradV2", "SparseApplyFtrlV2", "ResourceSparseApplyFtrlV2")
 @work_model("ResourceSparseApplyKerasMomentum")
 def _rows(task: Task) -> Work:
-    """Of variable and slots only the rows that the indices name are read and written."""
+    """Count reads and writes of only the selected rows of the variable and slots."""
     handles = sum(1 for dtype in task.in_types if dtype.name == "resource")
     slots = handles or _leading(task)
     at = _gradient_at(task, slots)
@@ -138,7 +138,7 @@ def _rows(task: Task) -> Work:
 
 
 def _leading(task: Task) -> int:
-    """How many inputs, from the first, have the variable's shape."""
+    """Return the number of leading inputs with the variable's shape."""
     count = 0
     while count < len(task.in_sizes) and task.in_sizes[count] == task.in_sizes[0]:
         count += 1

@@ -1,1 +1,1 @@
-"""The structure of a graph: the role of every node, and the layers, towers and repeats that the model is made of."""
+"""The structure of a graph: the role of each node, and the layers, towers and repeats of the model."""

@@ -1,7 +1,7 @@
-"""Towers without a scope of their own: parts of a model that read the same variables side by side.
+"""Towers without their own scopes: parts of a model that read the same variables side by side.
 
-A program that makes its layers once for each GPU leaves names such as ``conv1``, ``conv1_1``, ``conv1_2``, which tell
-nothing of what belongs together. The flow does::
+A program that creates its layers once for each GPU leaves names such as ``conv1``, ``conv1_1``, ``conv1_2``, which do
+not show what belongs together. The data flow does::
 
     split ─┬─> conv1 ──> fc ───┐
            └─> conv1_1 ──> fc_1 ─┴─> loss        two towers: conv1, fc and conv1_1, fc_1
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 _ALIKE = 0.8
-"""Least share of the variables of two towers that both read, and least ratio of their sizes."""
+"""Smallest fraction of the variables that two towers share, and smallest ratio of their sizes."""
 _LEAST_VARIABLES = 3
-"""Least number of variables of a tower."""
+"""Smallest number of variables of a tower."""
 _MOSTLY = 0.6
-"""Least share of the layers that are in towers."""
+"""Smallest fraction of the layers that are in towers."""
 
 
 def towers(
@@ -26,7 +26,7 @@ def towers(
 
     Args:
         variables: [positions] variables that each part reads; parts are in the order of the flow.
-        sizes: [positions] ops of each part.
+        sizes: [positions] number of ops of each part.
         links: pairs of positions between which data flows.
 
     >>> w, v, u = (frozenset({variable}) for variable in range(3))
@@ -38,7 +38,7 @@ def towers(
         if source < other:
             befores[other].append(source)
     tower_of = [-1] * len(variables)
-    joined = list(range(len(variables)))  # a forest: towers that one layer takes the results of are one
+    joined = list(range(len(variables)))  # a forest: towers whose results one layer combines are merged
 
     def root(tower: int) -> int:
         while joined[tower] != tower:

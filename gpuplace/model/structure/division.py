@@ -1,17 +1,17 @@
-"""How the contents of a scope with many layers are divided into parts that a picture has room for.
+"""Divide the contents of a scope with many layers into parts for a picture.
 
-Four ways are tried in turn, each in the order of the flow:
+Four methods are tried in turn, each in the order of the data flow:
 
-- by the beginnings of names that neighbours share: ``block1_conv1 block1_conv2`` make up ``block1``
-- by the flow: where one tensor carries all of it, behind a residual addition or a concatenation, a part ends::
+- by common prefixes of neighbouring names: ``block1_conv1 block1_conv2`` form ``block1``
+- by the flow: a part ends where a single tensor carries everything, after a residual addition or concatenation::
 
       stem ─┬─ conv ─ conv ─┬─ add ─┬─ conv ─ conv ─┬─ add_1 ─>       stem | add | add_1
             └───────────────┘       └───────────────┘
 
-- by numbers that neighbours share: ``conv_dw_5 conv_dw_5_bn conv_pw_5`` make up ``conv_pw_5``
-- in pieces of about equal size, where the fewest tensors cross
+- by common numbers of neighbours: ``conv_dw_5 conv_dw_5_bn conv_pw_5`` form ``conv_pw_5``
+- into pieces of similar size, cut where the fewest tensors cross
 
-Equal parts that follow one another, or stand side by side, become a series: ``layer_0 … layer_11``.
+Equal parts in sequence or side by side become a series: ``layer_0 … layer_11``.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ import numpy as np
 from gpuplace.model.structure.scopes import stem
 
 MOST = 16
-"""Most parts inside a part."""
+"""Maximum number of parts inside a part."""
 _TOLERATED = 24
 """Up to this number, natural parts are preferred to even pieces, and equal parts to shorter series."""
 _LEAST_SERIES = 4
-"""Least number of parts in a series."""
+"""Smallest number of parts in a series."""
 _ALONE = 8
 """Up to this number of parts, equal parts stay separate."""
 _TOKENS = re.compile(r"\d+(?=[a-z](?:_|$))|[^_]+")
@@ -41,39 +41,39 @@ _PLUMBING = re.compile(
     r"|average_?pool\w*|dropout|activation)(_\d+)?",
     re.IGNORECASE,
 )
-"""Names of ops that say nothing of the layer that they end."""
+"""Op names that do not identify the layer that they end."""
 NORM = re.compile(r"norm|(^|_)(bn|ln)(_|\d|$)", re.IGNORECASE)
-"""Names of normalization layers, after which a part is only named if it has no other layer."""
+"""Names of normalization layers; a part is named after one only if it has no other layer."""
 _DOMINANT = 0.5
-"""A group is divided further from this share of all items on."""
+"""A group with this fraction of all items or more is divided further."""
 _LEAST_SCOPES = 3
-"""Least number of inner scopes with variables for attaching the ops between them."""
+"""Smallest number of inner scopes with variables for attaching the ops between them."""
 _FEW_OPS = 3
 """A scope of at most this number of ops counts as an op, such as the scope of a function."""
 _LARGEST = 0.7
-"""Largest share of all items in one group."""
+"""Largest fraction of all items in one group."""
 _PURE = 0.6
-"""Least share of a group's own items between its first and last item."""
+"""Smallest fraction of a group's own items between its first and last item."""
 _COVERED = 0.6
-"""Least share of all items in groups by names."""
+"""Smallest fraction of all items in groups by names."""
 _LONGEST_PERIOD = 24
 """Longest period of recurring items."""
 _SPAN = 0.4
-"""A tensor that spans this share of the order is for all layers, such as a mask."""
+"""A tensor that spans this fraction of the order serves all layers, such as a mask."""
 
 
 @dataclass(eq=False)
 class Item:
-    """A scope, an op, or a group of them, while a part is divided."""
+    """A scope, an op, or a group of them, during the division of a part."""
 
     label: str
     """Its name."""
     key: int
     """Position of the scope, or -1 less the position of the op; 0 for a group."""
     first: int
-    """Its place in the flow: that of its first node."""
+    """Position in the flow, that of its first node."""
     signature: int
-    """A number that is equal for items with the same ops."""
+    """A number; items with the same ops have the same number."""
     is_heavy: bool
     """Whether it reads variables."""
     members: list[Item] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Item:
     times: int = 1
     """The number of equal parts in a series."""
     is_alone: bool = False
-    """Whether it stays outside of series, such as a tower."""
+    """Whether it is excluded from series, such as a tower."""
     is_tower: bool = False
     """Whether it is a group that is a tower."""
     guests: list[Item] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Item:
     is_plain: bool = False
     """Whether it is an op whose name only repeats its type."""
     result: str = ""
-    """The name that an identity after it gives to its result."""
+    """The name that a following identity gives to its result."""
 
 
 Links = set[tuple[int, int]]
@@ -99,11 +99,11 @@ Links = set[tuple[int, int]]
 
 
 def divided(items: Sequence[Item], links: Links) -> list[Item]:
-    """Return at most about `MOST` items in place of more, groups and series among them.
+    """Combine items to at most about `MOST`, with groups and series among them.
 
     Args:
-        items: what there is, in the order of the flow.
-        links: the flow of data between them.
+        items: items in the order of the flow.
+        links: data flow between them.
     """
     parts = list(items)
     if _LEAST_SCOPES <= sum(item.key > 0 and item.is_heavy for item in parts) <= MOST:
@@ -139,7 +139,7 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
 def _grouped(
     items: list[Item], links: Links, groups: Sequence[tuple[list[int], str]]
 ) -> tuple[list[Item], Links]:
-    """Put groups of positions, each with a label, in the places of their members, and divide them in turn."""
+    """Replace members by groups of positions, each with a label, and divide the groups in turn."""
     group_of = [-1] * len(items)
     for number, (members, _) in enumerate(groups):
         for position in members:
@@ -178,12 +178,12 @@ def _beginning(name: str, pieces: int) -> str:
 
 
 def grouped(members: list[Item], positions: Sequence[int], links: Links, label: str) -> Item:
-    """Return one item for several, divided in turn.
+    """Return a group for several items, divided in turn.
 
     Args:
-        members: what the group consists of.
-        positions: where each member is.
-        links: pairs of positions between which data flows, also of others.
+        members: items of the group.
+        positions: position of each member.
+        links: pairs of positions between which data flows, also of other items.
         label: name of the group.
     """
     at = {position: number for number, position in enumerate(positions)}
@@ -372,10 +372,10 @@ def _beginnings(
                 tokens[position][depth + 1] for position in members if len(tokens[position]) > depth + 1
             )
             if max(pieces.values(), default=0) > _DOMINANT * len(tokens):
-                groups += deeper  # divided by a later piece still
+                groups += deeper  # divided again by a later piece
                 continue
             numbered = [group for group in deeper if tokens[group[0][0]][group[1] - 1][-1:].isdigit()]
-            # What goes on without a number belongs to the first of them: ``expanded_conv`` before ``expanded_conv_1``.
+            # An unnumbered continuation belongs to the first group: ``expanded_conv`` before ``expanded_conv_1``.
             rest = sorted({*members} - {position for group in numbered for position in group[0]})
             groups += numbered if numbered else deeper
             if numbered and rest:
@@ -445,7 +445,7 @@ def _chain_label(items: Sequence[Item]) -> str:
 def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
     """Return groups of neighbours that recur, such as attention with the layers around it."""
     codes = [hash((item.signature, stem(item.label))) for item in items]
-    best: tuple[int, int, int] = (0, 0, 0)  # items covered, less the period, and where they begin
+    best: tuple[int, int, int] = (0, 0, 0)  # number of items covered less the period, and their start
     for period in range(2, min(_LONGEST_PERIOD, len(items) // 2) + 1):
         begin = 0
         for position in range(len(items) - period + 1):
@@ -487,8 +487,8 @@ class _Level:
     """The data flow between items in order.
 
     Attributes:
-        crossing: [items + 1] number of items whose results are needed on both sides of the cut before an item.
-        merges: whether an item takes the results of several.
+        crossing: [items + 1] number of items before each cut whose results are needed after it.
+        merges: whether an item combines the results of several.
     """
 
     def __init__(self, items: Sequence[Item], links: Iterable[tuple[int, int]]) -> None:
@@ -540,7 +540,7 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
             continue
         light = (i for i, position in enumerate(positions) if items[position].is_heavy)
         kept = next(light, len(positions))
-        if parts and kept:  # an activation behind an addition is part of its block
+        if parts and kept:  # an activation after an addition is part of its block
             block, label = parts[-1]
             parts[-1] = (block + positions[:kept], items[positions[kept - 1]].result or label)
             positions = positions[kept:]

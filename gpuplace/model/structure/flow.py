@@ -15,12 +15,12 @@ from gpuplace.model.subject.bookkeeping import neighbours
 
 
 def flow_order(count: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    """Return [count] the positions in an order in which edges point forwards, in graph order where several may be next.
+    """Return [count] the positions in topological order; ready positions keep the graph order.
 
     Args:
         count: number of nodes.
         src: [edges] producing node.
-        dst: [edges] consuming node; edges that close a circle are ignored.
+        dst: [edges] consuming node; edges that close a cycle are ignored.
     """
     if (src < dst).all():
         return np.arange(count)
@@ -32,7 +32,7 @@ def flow_order(count: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     order: list[int] = []
     first_left = 0
     while len(order) < count:
-        if not ready:  # a circle: its first node is taken although it waits
+        if not ready:  # a cycle: start with its first node
             while done[first_left]:
                 first_left += 1
             ready.append(first_left)

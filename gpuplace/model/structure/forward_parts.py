@@ -1,4 +1,4 @@
-"""The parts that the forward nodes of a model make up: layers, groups, series and towers."""
+"""The parts formed by the forward nodes of a model: layers, groups, series and towers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from gpuplace.model.structure.visits import circles, visits
 _UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
 """Variable names that do not identify a layer."""
 _FUNCTION = re.compile(r"(embedding_lookup(_sparse)?|xw_plus_b|Tensordot)(_\d+)?")
-"""Scopes named after a TensorFlow function; the names of their variables say more."""
+"""Scopes named after a TensorFlow function; the names of their variables are more informative."""
 _WHOLE = 0.2
-"""Least share of the surrounding variables that a tower reads."""
+"""Smallest fraction of the surrounding variables that a tower reads."""
 _LOOP_PARTS = ("condition", "body", "loop variables")
 _BRANCHES = ("false branch", "true branch")
 """Labels of the branches of a `Switch`, by its output."""
@@ -44,13 +44,13 @@ class ForwardParts:
     """Build the parts of the forward nodes.
 
     Attributes:
-        of_scope: scope to the part that shows it.
+        of_scope: scope -> the part that shows it.
         is_reading: [nodes] whether an op of the model reads a variable.
     """
 
     def __init__(self, tree: PartTree, roles: Roles, scopes: ForwardScopes) -> None:
         self.tree, self.roles, self.scopes, self.view = tree, roles, scopes, roles.view
-        self.place = [0] * len(self.view)  # in the flow
+        self.place = [0] * len(self.view)  # in flow order
         for number, node in enumerate(roles.order):
             self.place[node] = number
         self.of_scope: dict[int, int] = {ROOT: ROOT}
@@ -62,7 +62,7 @@ class ForwardParts:
         self._fill(ROOT, ROOT)
 
     def _links(self) -> dict[int, set[tuple[int, int]]]:
-        """Return for each scope the pairs of `Item.key` directly inside between which data flows."""
+        """Return for each scope the pairs of directly contained `Item.key` between which data flows."""
         roles, scopes = self.roles, self.scopes
         self.pairs: list[tuple[int, int]] = []
         through: list[Sequence[int]] = [()] * len(self.view)
@@ -85,7 +85,7 @@ class ForwardParts:
         depth = np.zeros(len(scopes), dtype=np.int64)
         for scope in range(1, len(scopes)):
             depth[scope] = depth[parent[scope]] + 1
-        # Both ends climb to where their ways meet; what they came from last is what the edge ties there.
+        # Both ends move up to their common scope; the edge connects the last scopes before it.
         at = [scope_of[ends[:, 0]], scope_of[ends[:, 1]]]
         via = [-1 - ends[:, 0], -1 - ends[:, 1]]
         for _ in range(2 * int(depth.max(initial=0)) + 1):
@@ -125,7 +125,7 @@ class ForwardParts:
         return results
 
     def _measure_items(self) -> None:
-        """Compute for each scope the place of its first node, a signature of its ops, and its direct nodes."""
+        """Compute for each scope the position of its first node, a signature of its ops, and its direct nodes."""
         roles, scopes = self.roles, self.scopes
         self.op_type = self.view.op_type.tolist()
         self.direct: list[list[int]] = [[] for _ in range(len(scopes))]
@@ -161,7 +161,7 @@ class ForwardParts:
         ]
 
     def _fill(self, scope: int, part: int) -> None:
-        """Divide what lies directly in a scope into parts of a part."""
+        """Divide the direct contents of a scope into parts."""
         scopes = self.scopes
         named = self._names_of_functions(scope)
         items = [
@@ -217,7 +217,7 @@ class ForwardParts:
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
 
     def _terms(self, items: list[Item], losses: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Merge the ops of a loss into its terms: each scope and reduction with the ops that lead to it only."""
+        """Group the ops of a loss by term: each scope or reduction with the ops that lead only to it."""
         view = self.view
         is_loss = {id(item) for item in losses}
         afters: dict[int, set[int]] = {}
@@ -250,7 +250,7 @@ class ForwardParts:
         return divided(losses, _links_among(positions, links))
 
     def _names_of_functions(self, scope: int) -> dict[int, str]:
-        """Return names for scopes named after functions: the common prefix of the variables that only they read."""
+        """Return names for scopes named after functions: the common prefix of their own variables."""
         scopes, names = self.scopes, self.view.names
         name_of: dict[int, str] = {}
         children = scopes.children[scope]
@@ -331,7 +331,7 @@ class ForwardParts:
             return []
         inside = sorted(self._nodes_in(scope), key=self.place.__getitem__)
         switches = [node for node in inside if self._is_switch[self.op_type[node]]]
-        # The first predicate that tells branches apart: other switches serve conditionals outside or inside.
+        # the first predicate with different branches: other switches belong to outer or inner conditionals
         for predicate in dict.fromkeys(map(self._predicate, switches)):
             branches = self._branches(predicate)
             groups: dict[str, list[int]] = {}
@@ -356,9 +356,9 @@ class ForwardParts:
             label = f"branch {port}" if is_many else _BRANCHES[port]
             waiting.append((int(view.dst[edge]), label))
             branches.setdefault(switch, set()).add(label)
-        for (
-            switch
-        ) in own:  # a switch for one branch alone belongs to it; one for several leads into all of them
+        for switch in (
+            own
+        ):  # a switch for a single branch belongs to it; one for several branches leads into all of them
             if len(branches.get(switch, ())) > 1:
                 del branches[switch]
         while waiting:
@@ -371,7 +371,7 @@ class ForwardParts:
         return branches
 
     def _branch_label(self, item: Item, branches: dict[int, set[str]]) -> str:
-        """Return the branch of an item; `_BRANCH_ENDS` for an item outside of branches or after several."""
+        """Return the branch of an item; `_BRANCH_ENDS` for an item outside of branches or after several branches."""
         nodes = [-1 - item.key] if item.key < 0 else self._nodes_in(item.key) if item.key else []
         for member in item.members:
             nodes += [-1 - member.key] if member.key < 0 else self._nodes_in(member.key)
@@ -379,7 +379,7 @@ class ForwardParts:
         return labels.pop() if len(labels) == 1 else _BRANCH_ENDS
 
     def _nodes_in(self, scope: int) -> list[int]:
-        """Return the model nodes in a scope, at any depth."""
+        """Return the model's nodes in a scope, at any depth."""
         nodes = list(self.direct[scope])
         for child in self.scopes.children[scope]:
             nodes += self._nodes_in(child)
@@ -394,7 +394,7 @@ class ForwardParts:
 
     @cached_property
     def _switches(self) -> list[int]:
-        """Switches with a predicate, of conditionals and loops."""
+        """Return the switches with a predicate, of conditionals and loops."""
         return [
             node
             for node, kind in enumerate(self.op_type)
@@ -476,18 +476,18 @@ class ForwardParts:
         return label if _UNNAMED.fullmatch(name) else name
 
     def _is_plain(self, node: int, label: str) -> bool:
-        """Whether the name of an op says no more than its type does."""
+        """Return whether the name of an op only repeats its type."""
         return stem(label).lower() in self.view.op_types[self.op_type[node]].lower()
 
     def _is_loss(self, item: Item) -> bool:
-        """Whether an item holds the loss alone."""
+        """Return whether an item contains only the loss."""
         if item.key < 0:
             return bool(self.roles.role[-1 - item.key] == LOSS)
         return self.has_loss_alone[item.key]
 
     def _add(self, items: Sequence[Item], part: int, towers: frozenset[int]) -> None:
         scopes = self.scopes
-        # What serves an op of its own is shown with it.
+        # nodes that serve an op are shown with it
         has_layers = any(item.key >= 0 or item.guests for item in items) or (part == ROOT and self.is_trained)
         for item in items:
             if item.members:
@@ -518,7 +518,7 @@ class ForwardParts:
         return {scope, *self.scopes.children[scope]}
 
     def _towers(self, scope: int) -> frozenset[int]:
-        """Return the scopes that are copies of the model: alike by name, with the same variables."""
+        """Return the scopes that are copies of the model: with similar names and the same variables."""
         scopes = self.scopes
         alike: dict[str, list[int]] = {}
         for child in scopes.children[scope]:
@@ -537,7 +537,7 @@ class ForwardParts:
         return frozenset(towers)
 
     def _leads_on(self, scope: int, members: Sequence[int]) -> bool:
-        """Whether data flows between some scopes, as between the steps of an unrolled loop."""
+        """Return whether data flows between some scopes, as between the steps of an unrolled loop."""
         afters: dict[int, list[int]] = {}
         for source, target in self.links.get(scope, ()):
             afters.setdefault(source, []).append(target)
@@ -551,7 +551,7 @@ class ForwardParts:
         return not reached.isdisjoint(members)
 
     def layers(self) -> tuple[tuple[str, ...], np.ndarray]:
-        """Return the layers of the model before they are grouped, and [nodes] the layer of each node."""
+        """Return the layers of the model before grouping, and [nodes] the layer of each node."""
         scopes = self.scopes
         top = [-1] * len(scopes)
         names: list[str] = []

@@ -1,4 +1,4 @@
-"""The tree of the parts of a model, while it is built."""
+"""The tree of a model's parts during construction."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Part:
     """A part of a model."""
 
     path: str
-    """A text that no other part has: of a name scope its full name."""
+    """A unique text; for a name scope, its full name."""
     label: str
     """Its name."""
     parent: int
-    """Position of the part around it."""
+    """Position of the parent part."""
     kind: str
     """``"root"``, ``"scope"``, ``"group"``, ``"series"``, ``"shared"``, ``"shelf"``, or ``"role"`` (serves a layer)."""
     times: int = 1
@@ -36,11 +36,11 @@ class Part:
 
 
 class PartTree:
-    """The parts of a model while they are built, and the part of each node.
+    """The parts of a model during construction, and the part of each node.
 
     Attributes:
         parts: parents before their children.
-        part_of: [nodes] innermost part of each, -1 as long as it is in none.
+        part_of: [nodes] innermost part of each node; -1 if not assigned yet.
     """
 
     def __init__(self, count: int) -> None:

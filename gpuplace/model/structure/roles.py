@@ -1,4 +1,4 @@
-"""Roles: what each node of a graph is for.
+"""Roles: the purpose of each node of a graph.
 
 The search starts from the ops that change trained variables and follows their values back to the loss::
 
@@ -8,8 +8,8 @@ The search starts from the ops that change trained variables and follows their v
        ▲          └─────────────── backward     from the first node that combines or clips gradients on: averaging
        └── update <── averaging <─────┘         what only updates need, and what reads their own variable: update
 
-Graphs that hold no result besides the training op, and nodes that structure alone cannot tell apart, are decided by op
-types and by the names that ``tf.gradients`` and ``GradientTape`` give.
+Op types, and the names that ``tf.gradients`` and ``GradientTape`` give, decide in graphs without results besides the
+training op, and for nodes that structure alone cannot distinguish.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gpuplace.model.structure.flow import flow_order
 from gpuplace.model.subject.bookkeeping import SHELVES, NodeColumns, neighbours
 
 ROLES = ("input", "forward", "loss", "backward", "averaging", "update", "variable", "bookkeeping")
-"""What a node is for, by the number that `Roles.role` gives."""
+"""The roles, by the numbers in `Roles.role`."""
 INPUT, FORWARD, LOSS, BACKWARD, AVERAGING, UPDATE, VARIABLE, BOOKKEEPING = range(len(ROLES))
 
 READS = IDENTITY_OPS | {"ReadVariableOp"}
@@ -53,7 +53,7 @@ _INPUTS = re.compile(
 _GRADIENT_TYPE = re.compile(
     r"(?!Stop|Prevent)\w+Grad(V\d|WithFixedKSInput|Ext)?|\w+BackpropFilter\w*|\w+FilterBackprop\w*"
 )
-"""Op types that only gradients have; ``Conv2DBackpropInput`` is a transposed convolution as well."""
+"""Op types that only gradients have; ``Conv2DBackpropInput`` can also be a transposed convolution."""
 _GRADIENT_NAME = re.compile(r"(?:^|/)(?:gradients(?:_\d+)?|gradient_tape)/|_grad(?:_\d+)?(?:/|$)")
 _CLIPPING_NAME = re.compile(r"clip|global_norm|average|all_?reduce|accum", re.IGNORECASE)
 _UPDATE_NAME = re.compile(r"(?:^|/)update_")
@@ -61,7 +61,7 @@ _UPDATE_NAME = re.compile(r"(?:^|/)update_")
 _ASSERTION_NAME = re.compile(r"(?:^|/)AssertGuard(?:_\d+)?/")
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
 _LOSS_NAME = re.compile(r"(?:loss|entropy)[^/]*(?:/[^/]*)?$", re.IGNORECASE)
-"""Names of a loss, and those in the scope of a function that makes one."""
+"""Names of a loss, and of functions that create one."""
 _PENALTY_NAME = re.compile(r"regulari[sz]er|l2_loss|weight_?decay", re.IGNORECASE)
 _INITIALISERS = SHELVES.index("initialisers")
 _MANY = -2
@@ -79,7 +79,7 @@ class Columns(NodeColumns, Protocol):
 
     @property
     def attached(self) -> dict[str, Any]:
-        """Results that modules keep with the graph, each under its own key."""
+        """Results that modules store with the graph, each under its own key."""
 
 
 class Roles:
@@ -87,12 +87,12 @@ class Roles:
 
     Attributes:
         role: [nodes] int8 index into `ROLES`.
-        variable_of: [nodes] the variable whose value or handle a node passes on, -1 for none.
+        variable_of: [nodes] variable whose value or handle a node passes on; -1 for none.
         shelf: [nodes] bookkeeping purpose as of `bookkeeping`, -1 for none.
-        order: nodes in the order of the flow.
-        is_size: [nodes] whether a node works out a size of sizes and constants alone.
-        inputs: [nodes] producers of the data that a node takes.
-        consumers: [nodes] nodes that take its data.
+        order: nodes in flow order.
+        is_size: [nodes] whether a node computes a size from sizes and constants alone.
+        inputs: [nodes] producers of a node's data inputs.
+        consumers: [nodes] consumers of a node's data.
     """
 
     def __init__(self, view: Columns, shelf: np.ndarray) -> None:
@@ -119,7 +119,7 @@ class Roles:
         self.role = np.array(self._roles, dtype=np.int8)
 
     def _of_types(self, test: Callable[[str], object]) -> np.ndarray:
-        """[nodes] bool: whether a node's op type passes a test."""
+        """[nodes] bool: whether the op type passes a test."""
         passed: np.ndarray = np.array([*(bool(test(name)) for name in self.view.op_types), False])[
             self.view.op_type
         ]
@@ -173,13 +173,13 @@ class Roles:
             elif is_alias[node] and self.inputs[node]:
                 variable_of[node] = variable_of[self.inputs[node][0]]
             elif is_merge[node] and len(self.inputs[node]) > 1:
-                # A variable or, where it is not initialised yet, its first value.
+                # a variable or, before its initialisation, its initial value
                 if all(is_alias[before] for before in self.inputs[node]):
                     variable_of[node] = max(variable_of[before] for before in self.inputs[node])
         return variable_of
 
     def _decide(self) -> None:
-        """Set all roles; each rule applies to nodes that the rules before left as forward."""
+        """Set all roles; each rule applies to nodes that the previous rules left as forward."""
         roles, view = self._roles, self.view
         shelf = self.shelf.tolist()
         is_input = self._of_types(_INPUTS.fullmatch).tolist()
@@ -203,7 +203,7 @@ class Roles:
         self._what_updates_need()
         if BACKWARD in roles:
             self._losses(named)
-        for node in self.order:  # a conditional of what only updates need is part of it
+        for node in self.order:  # includes a conditional of nodes that only updates need
             if self.is_pivot[node] and roles[node] == FORWARD and self.inputs[node]:
                 condition = self.inputs[node][0]
                 beside = {roles[after] for after in self.consumers[condition] if not self.is_pivot[after]}
@@ -259,7 +259,7 @@ class Roles:
             and all(roles[after] == BOOKKEEPING for after in consumers[node])
             for node in nodes
         ]
-        for node in nodes:  # a result may be passed on before it ends
+        for node in nodes:  # a result may be passed on first
             if (
                 self.is_passing[node]
                 and not self.is_pivot[node]
@@ -268,7 +268,7 @@ class Roles:
             ):
                 for before in self.inputs[node]:
                     is_end[before] = is_end[before] or not depends[before]
-        for forward in self.differentiated_by_name(named).values():  # a result that only the loss takes
+        for forward in self.differentiated_by_name(named).values():  # a result that only the loss uses
             is_end[forward] = is_end[forward] or not depends[forward]
         for_results = self._leading_to(is_end)
         read = {
@@ -311,7 +311,7 @@ class Roles:
             behind[node] = behind[node] or any(behind[before] for before in inputs[node])
             if not backward[node]:
                 continue
-            # Such as a moving average of what a layer computes, and gradients of the same row that are added up.
+            # Such as a moving average of a layer's result, or gradients of the same row that are added.
             if has_names and (not behind[node] or _UPDATE_NAME.search(self.view.names[node])):
                 roles[node] = UPDATE
                 reads[node] = self._reads_any(node, reads)
@@ -345,9 +345,7 @@ class Roles:
                 roles[node] = AVERAGING
             else:
                 roles[node] = UPDATE
-        for node in reversed(
-            self.order
-        ):  # what works for gradients, or for their averages alone, is one of them
+        for node in reversed(self.order):  # nodes that serve only gradients, or only averages, belong to them
             if has_names and backward[node] and not behind[node]:
                 taken = {roles[after] for after in self.consumers[node]}
                 if BACKWARD in taken or taken == {AVERAGING}:
@@ -356,7 +354,7 @@ class Roles:
         self._gradient_penalties(behind, named)
 
     def _gradient_penalties(self, behind: Sequence[bool], named: Sequence[bool]) -> None:
-        """Mark nodes that depend on gradients and are differentiated again as loss, such as the penalty of a critic."""
+        """Mark nodes that depend on gradients and are differentiated again as loss, such as a critic's penalty."""
         roles = self._roles
         penalties = [False] * len(roles)
         for node in self.differentiated_by_name(named).values():
@@ -368,7 +366,7 @@ class Roles:
                 roles[node] = LOSS
 
     def _reads_any(self, node: int, reads: Sequence[bool]) -> bool:
-        """Whether a node takes the value of a variable, or of another node that does."""
+        """Return whether a node takes the value of a variable, directly or through such a node."""
         return any(self.variable_of[before] >= 0 or reads[before] for before in self.inputs[node])
 
     def _what_updates_need(self) -> None:
@@ -412,7 +410,7 @@ class Roles:
             for node in range(len(roles))
         ]
         is_loss = self._of_types(_LOSS_TYPE.fullmatch).tolist()
-        # Results of layers with labels, and all that follows.
+        # results of layers combined with labels, and everything after them
         named_loss = [
             last[node] and after_layers[node] and _LOSS_NAME.search(name) is not None
             for node, name in enumerate(self.view.names)
@@ -448,7 +446,7 @@ class Roles:
                 roles[node] = LOSS
             elif joins[node] and last[node]:
                 roles[node] = BOOKKEEPING
-        for node in reversed(self.order):  # what works for the loss or for metrics alone
+        for node in reversed(self.order):  # nodes that serve only the loss or metrics
             if roles[node] == FORWARD and not reads[node] and not in_layers[node] and consumers[node]:
                 taken = {roles[after] for after in consumers[node]} - {BACKWARD}
                 if len(taken) == 1 and (
@@ -466,7 +464,7 @@ class Roles:
         }
         is_size = self._of_types((METADATA_OPS | CONSTANT_OPS).__contains__).tolist()
         for node, name in enumerate(self.view.names):
-            # Functions that make a loss look at sizes that they may not need.
+            # Functions that create a loss read sizes that they may not need.
             if is_size[node] and roles[node] == FORWARD and not consumers[node]:
                 roles[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
 
@@ -515,7 +513,7 @@ class Roles:
 
 
 def forward_op(name: str, index: dict[str, int]) -> int:
-    """Return the node that a gradient differentiates by its name, -1 if the name tells none.
+    """Return the node that a gradient differentiates according to its name; -1 if unknown.
 
     >>> forward_op("tower_1/gradients/tower_1/fc/MatMul_grad/MatMul_1", {"tower_1/fc/MatMul": 3})
     3

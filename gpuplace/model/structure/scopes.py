@@ -1,8 +1,8 @@
-"""The name scopes that a model's forward nodes lie in, without those that frameworks add.
+"""The name scopes of a model's forward nodes, without those that frameworks add.
 
-``StatefulPartitionedCall/resnet50_1/conv1_bn_1/add`` lies in the layer ``conv1_bn``: calls and the model's own name say
-nothing about a layer, and ``_1`` is the second call's. A scope is *transparent* if its contents are drawn in its place,
-as those of the only scope in another are.
+``StatefulPartitionedCall/resnet50_1/conv1_bn_1/add`` belongs to the layer ``conv1_bn``: calls and the model's own name
+do not identify a layer, and ``_1`` marks the second call. A scope is *transparent* if its contents are drawn in its
+place, such as the contents of an only child.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ ROOT = 0
 """Position of the outermost scope."""
 _CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
 _LOOP_PART = re.compile(r"enter|merge")
-"""Scopes that inlined loops have for the ops of a loop's frame."""
+"""Scopes of inlined loops for the ops of a loop's frame."""
 _SUFFIX = re.compile(r"_\d+$")
 _NUMBERS = re.compile(r"_?\d+")
 _MOSTLY = 0.6
-"""Least share of the surrounding scope that is in the scope of a model."""
+"""Smallest fraction of the surrounding scope in the scope of a model."""
 _ASIDE = 0.1
-"""Least share of the surrounding scope that is in a second model."""
+"""Smallest fraction of the surrounding scope in a second model."""
 _LEAST_LAYERS = 3
-"""Least number of layers of a model."""
+"""Smallest number of layers of a model."""
 
 
 @lru_cache(maxsize=50_000)
 def stem(name: str) -> str:
-    """Return a name without its numbers, which copies have in common.
+    """Return a name without its numbers, equal for copies.
 
     >>> stem("layer_11"), stem("block2_conv1")
     ('layer', 'block_conv')
@@ -46,18 +46,18 @@ class ForwardScopes:
 
     Attributes:
         paths: full path of each scope, ``""`` for the outermost.
-        parent: the scope around each; transparent ones are left out.
+        parent: parent of each scope, skipping transparent ones.
         is_transparent: whether a scope is drawn as its contents.
-        children: scopes directly inside each, in graph order.
-        labels: names without what frameworks add.
-        weight: nodes of the model inside each, at any depth.
-        variables: variables that nodes inside each read, at any depth.
-        loops: scopes that hold a loop.
-        conditionals: scopes that hold branches of which one runs.
+        children: direct child scopes, in graph order.
+        labels: names without the parts that frameworks add.
+        weight: number of model nodes in each scope, at any depth.
+        variables: variables that nodes in each scope read, at any depth.
+        loops: scopes that contain a loop.
+        conditionals: scopes that contain the branches of a conditional.
         index: path to position.
-        is_model: [nodes] whether a node is part of the model, and no constant, size or plumbing.
+        is_model: [nodes] whether a node belongs to the model and is not a constant, size or plumbing.
         scope_of: [nodes] innermost scope that is not transparent, -1 for other nodes.
-        around: the scope that shows what lies in each: itself, or the one around a transparent scope.
+        around: scope that shows the contents of each: itself, or the parent of a transparent scope.
     """
 
     def __init__(self, roles: Roles) -> None:
@@ -76,7 +76,7 @@ class ForwardScopes:
         self.scope_of = [-1] * len(names)
         for node in nodes:
             self.scope_of[node] = self._scope(names[node].rpartition("/")[0])
-        for node in nodes:  # an op beside a scope of its name lies inside
+        for node in nodes:  # an op is inside a sibling scope with its name
             self.scope_of[node] = self.index.get(names[node], self.scope_of[node])
         self.paths = list(self.index)
         self._measure(nodes)
@@ -135,7 +135,7 @@ class ForwardScopes:
         children: list[list[int]] = [[] for _ in self.paths]
         for scope in range(1, len(self.paths)):
             children[self.parent[scope]].append(scope)
-        around = list(range(len(self.paths)))  # the scope that shows what lies in each
+        around = list(range(len(self.paths)))  # the scope that shows each scope's contents
         for scope in range(1, len(self.paths)):
             above = around[self.parent[scope]]
             self.parent[scope] = above
@@ -157,7 +157,7 @@ class ForwardScopes:
         self.around = around
 
     def _is_container(self, scope: int, above: int, children_of: Sequence[Sequence[int]]) -> bool:
-        """Whether a scope is a whole model, or the stack of its layers, rather than one of several layers."""
+        """Return whether a scope is a whole model, or the stack of its layers, rather than one of several layers."""
         inner = scope
         while len(children_of[inner]) == 1 and self.weight[children_of[inner][0]] == self.weight[inner]:
             inner = children_of[inner][0]

@@ -1,4 +1,4 @@
-"""The model that a graph holds, as a tree of parts: layers, blocks, towers and series, with what serves each of them.
+"""The structure of a graph's model: a tree of layers, blocks, towers and series, with the nodes that serve each.
 
 ::
 
@@ -49,31 +49,31 @@ _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
 _METRICS, _OPTIMIZER, _UNUSED = _ASIDE[-3:]
 _CLIPPING = re.compile(r"clip|norm", re.IGNORECASE)
 _FEW_READERS = 64
-"""Most readers of a variable that are considered."""
+"""Maximum number of a variable's readers that are considered."""
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The parts of a model; every node lies in one."""
+    """The parts of a model; each node belongs to one."""
 
     parts: tuple[Part, ...]
-    """Parents before their children, the first is the whole."""
+    """The parts, parents before their children; the first is the whole graph."""
     part_of: np.ndarray
-    """[nodes] innermost part of each."""
+    """[nodes] innermost part of each node."""
     role: np.ndarray
     """[nodes] index into `ROLES`."""
     layers: tuple[str, ...]
-    """Names of the layers in the order of the graph, however they are grouped."""
+    """Names of the layers in graph order, whatever groups contain them."""
     layer_of: np.ndarray
-    """[nodes] the layer that a forward node belongs to, -1 for other nodes."""
+    """[nodes] layer of each forward node; -1 for other nodes."""
     transparent: dict[str, int]
-    """Name scopes whose contents are drawn in their place, to the part that shows them."""
+    """Transparent name scopes -> the part that shows their contents."""
     differentiated: np.ndarray
     """[nodes] the op whose gradient a node computes, -1 for other nodes."""
 
     @cached_property
     def tower_of(self) -> np.ndarray:
-        """[nodes] position of the tower that each node lies in, -1 outside of towers."""
+        """[nodes] position of the tower that contains each node; -1 outside of towers."""
         tower = [-1] * len(self.parts)
         for position, part in enumerate(self.parts[1:], 1):
             tower[position] = position if part.is_tower else tower[part.parent]
@@ -103,7 +103,7 @@ class GraphModel(GraphColumns):
 
     @property
     def attached(self) -> dict[str, Any]:
-        """Results that modules keep with the graph."""
+        """Results that modules store with the graph."""
         attached: dict[str, Any] = self.graph.__dict__.setdefault("_attached", {})
         return attached
 
@@ -112,7 +112,7 @@ def structure_of(view: Columns) -> Structure:
     """Return the structure of a graph; all placements of the graph share it.
 
     Args:
-        view: the graph, with its edges.
+        view: graph with its edges.
     """
     if _KEY not in view.attached:
         view.attached[_KEY] = _Builder(view).structure()
@@ -282,7 +282,7 @@ class _Builder:
     def _slot_home(self, variable: int) -> int:
         """Return the part of a variable that no layer reads, by its related variable; -1 for none.
 
-        Moments extend the name of their variable, moving averages lie beside the variables of their layer.
+        A moment's name extends the name of its variable; a moving average is beside the variables of its layer.
         """
         if self.homes_by_name is None:
             self.homes_by_name = {}
@@ -345,15 +345,15 @@ class _Builder:
         """Assign constants, sizes, plumbing and unread variables to consumers, producers or name scopes."""
         roles, view, part_of = self.roles, self.view, self.tree.part_of
         left = [node for node in roles.order if part_of[node] < 0]
-        for node in reversed(left):  # what works for a layer, wherever it is named
+        for node in reversed(left):  # nodes that serve a layer, whatever their names
             if roles.is_constant[node] or roles.is_size[node]:
                 taken = {part_of[after]: None for after in roles.consumers[node] if part_of[after] >= 0}
                 if len(taken) > 1:
                     taken = {self.tree.layer_of_part(part): None for part in taken}
                 part_of[node] = next(iter(taken), -1)
-        for (
-            node
-        ) in left:  # what passes a result on is shown with what makes it, unless it would be a box there
+        for node in (
+            left
+        ):  # a node that passes a result on is shown with its producer, unless it would be a box there
             if roles.is_passing[node] and part_of[node] < 0 and roles.inputs[node]:
                 maker = part_of[roles.inputs[node][0]]
                 part_of[node] = maker if maker >= 0 and not self._inner_layers(maker) else -1

@@ -1,7 +1,7 @@
-"""Scopes that the flow enters again and again, as parts that it passes once.
+"""Split scopes that the flow enters repeatedly into parts that it passes once.
 
-A module that opens the same name scope at each call, or modules that all name their children alike, put ops of many
-layers into one scope. By its scopes alone such a model is a circle; in the order of the flow it is a chain::
+A module that opens the same name scope at each call, or modules that give their children the same names, put ops of
+many layers into one scope. By its scopes alone, such a model is a cycle; in flow order it is a chain::
 
     attention <──> norm <──> block_0, block_1       attention ─> norm ─> block_0 ─> attention ─> norm ─> block_1
 
@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 _LEAST_VISITS = 3
-"""Least number of visits for dividing a scope."""
+"""Smallest number of visits for splitting a scope."""
 _LEAST_NODES = 2
-"""Least average number of nodes in a visit; alternating single ops are not visits."""
+"""Smallest average number of nodes in a visit; alternating single ops are not visits."""
 
 
 def circles(count: int, links: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Return the groups of positions that the flow leads around in a circle.
+    """Return the groups of positions on cycles of the flow.
 
     Args:
         count: number of positions.
-        links: the flow between them.
+        links: flow between them.
     """
     after: list[list[int]] = [[] for _ in range(count)]
     for source, target in links:
@@ -73,8 +73,8 @@ def visits(
     """Return (scope, number of the visit) -> nodes; empty if the flow enters no scope often enough.
 
     Args:
-        home_of: node -> the scope that it lies in.
-        order: the nodes in the order of the flow.
+        home_of: node -> its scope.
+        order: nodes in flow order.
         edges: pairs of nodes between which data flows.
     """
     befores: dict[int, list[int]] = {}
@@ -88,7 +88,7 @@ def visits(
             (depth[before] + (home_of[before] != home_of[node]) for before in befores.get(node, ())),
             default=0,
         )
-    for node in reversed(order):  # what starts inside is part of the visit that takes it
+    for node in reversed(order):  # a start inside belongs to the visit of its consumer
         if node not in befores and node in afters:
             depth[node] = max(
                 0, min(depth[after] - (home_of[after] != home_of[node]) for after in afters[node])

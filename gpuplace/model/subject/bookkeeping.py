@@ -94,7 +94,7 @@ class NodeColumns(Protocol):
         """False for a log, which lists nodes only."""
 
     def __len__(self) -> int:
-        """The number of nodes."""
+        """Return the number of nodes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from gpuplace.why.placement import Placement
 
 @dataclass(frozen=True, eq=False)
 class StepPart:
-    """The nodes of a step as a graph of their own."""
+    """The nodes of a step as a separate graph."""
 
     graph: PlacementGraph
     """The nodes that run, in the order of the whole graph."""
@@ -45,7 +45,7 @@ def step_part(placement: Placement, subject: Subject) -> StepPart:
     """Return the part of a placed graph that a step runs.
 
     Args:
-        placement: the placement of the whole graph.
+        placement: placement of the whole graph.
         subject: the step.
     """
     graph = placement.graph

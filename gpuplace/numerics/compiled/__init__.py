@@ -1,1 +1,1 @@
-"""Loops that numba compiles, where it is installed (``pip install gpuplace[compiled]``)."""
+"""Loops that numba compiles, if it is installed (``pip install gpuplace[compiled]``)."""

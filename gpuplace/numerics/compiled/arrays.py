@@ -1,7 +1,7 @@
-"""Types of what compiled functions take, and the same records for functions that run as they stand.
+"""Argument types of compiled functions, and the same records for functions that are not compiled.
 
-Every array has one axis and holds doubles or whole numbers; which, the annotations say to those who read and to the
-compiler. Where nothing is compiled, lists of the same numbers stand for arrays: Python walks through them faster.
+Every array has one axis and contains doubles or integers; the annotations tell readers and the compiler which.
+Functions that are not compiled take lists of the same numbers instead, which Python iterates over faster.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ import numpy as np
 Reals = Annotated[Any, "float64"]
 """An array of doubles, or a list of them."""
 Wholes = Annotated[Any, "int64"]
-"""An array of whole numbers below 2**63, or a list of them."""
+"""An array of integers below 2**63, or a list of them."""
 
 
 class EventHeap(NamedTuple):
-    """Room for the events of a simulation, for compiled functions.
+    """Memory for the events of a simulation in compiled functions.
 
-    They call ``heappush`` and ``heappop`` of ``heapq`` as Python's own do, whose heap is a list of tuples of time, turn
-    and two whole numbers; a tuple of numba's in a list takes five times as long as these arrays.
+    Compiled functions call ``heappush`` and ``heappop`` of ``heapq``, like Python's own, whose heap is a list of tuples
+    of time, turn and two integers. A list of numba tuples would be five times as slow as these arrays.
     """
 
     times: Reals
-    """When each event is."""
+    """Time of each event."""
     turns: Wholes
-    """Of two events at one time the one with the lower turn comes first; no two have the same."""
+    """Order of events with the same time: the lower turn comes first; turns are unique."""
     codes: Wholes
-    """A number that the event carries."""
+    """A number of the event."""
     lines: Wholes
-    """Another one."""
+    """A second number of the event."""
     size: Wholes
-    """``[1]`` how many events there are."""
+    """``[1]`` number of events."""
 
     @classmethod
     def for_events(cls, most: int) -> EventHeap:
-        """An empty heap.
+        """Return an empty heap.
 
         Args:
-            most: how many events there can be at a time.
+            most: maximum number of events.
         """
         turns, codes, lines = (np.zeros(most, np.int64) for _ in range(3))
         return cls(np.zeros(most), turns, codes, lines, np.zeros(1, np.int64))
@@ -52,9 +52,9 @@ Events = Annotated[Any, EventHeap]
 
 
 def as_lists(record: Any) -> Any:
-    """The same record with lists in the place of arrays; a heap becomes an empty list.
+    """Return the same record with lists instead of arrays; a heap becomes an empty list.
 
-    It is an object of slots: Python looks at those several times faster than at the fields of a named tuple.
+    The result is an object with slots, which Python reads several times faster than named tuples.
 
     Args:
         record: a named tuple of arrays or lists, numbers, and such records.
@@ -73,10 +73,10 @@ def as_lists(record: Any) -> Any:
 
 
 def as_arrays(record: Any) -> Any:
-    """The same record with arrays in the place of lists.
+    """Return the same record with arrays instead of lists.
 
     Args:
-        record: a named tuple whose fields are annotated as `Reals` or `Wholes` where they are lists.
+        record: a named tuple whose list fields are annotated as `Reals` or `Wholes`.
     """
     hints = get_type_hints(type(record), include_extras=True)
     return record._replace(

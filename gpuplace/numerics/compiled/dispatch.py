@@ -1,21 +1,21 @@
-"""Which loops are compiled, and for what: the one place that decides between numba's loops and NumPy's passes.
+"""Choose between numba's loops and NumPy's passes; only this module decides.
 
-A kernel asks for a loop over some arrays, and goes NumPy's way until the loop is there::
+A kernel requests a loop for some arrays, and uses NumPy until the loop is compiled::
 
     loop = compiled("relu_gradient", grad, x, result)
     if loop is not None:
         loop(grad, x, result)
 
-A function of small arrays, element by element, is one call instead of several, once it is there::
+A function of small arrays, element by element, is then a single call instead of several::
 
     quick = element_function("tanh_gradient", dtype)
     result = plain(dy, y) if quick.get() is None else quick.get()(dy, y)
 
-To load numba takes half a second, and to compile a loop as long, once for a machine: numba keeps what it made in its
-cache. So nothing of it happens before ``ENOUGH`` large kernels have run, or ``ENOUGH_SMALL`` small ones, and then on a
-thread of its own, while the program goes on. Where both ways give the same bits, it makes no difference to the values
-when that is done. Loops that round in another way are first used by the same call in every run of a program: the one
-after ``ROUNDED_FROM`` others, which waits for the loop where it has to.
+Loading numba takes half a second, and compiling a loop as long, once for each machine: numba caches the result.
+Therefore nothing is compiled before ``ENOUGH`` large kernels or ``ENOUGH_SMALL`` small ones have run. Compilation runs
+on a separate thread while the program continues. If both ways give the same bits, the time of the switch does not
+affect values. A loop that rounds differently is first used by the same call in every run of a program: the one after
+``ROUNDED_FROM`` others, which waits for the loop if necessary.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ import numpy as np
 from gpuplace.numerics.compiled import loops
 
 ENOUGH = 32
-"""A program that asks for loops so many times has enough work for them."""
+"""Number of requested loops after which a program has enough work for compilation."""
 
 ENOUGH_SMALL = 10_000
-"""Likewise for functions of small arrays."""
+"""The same number for functions of small arrays."""
 
 ROUNDED_FROM = 128
-"""So many calls go NumPy's way before a loop is used that rounds in another way."""
+"""Number of calls that use NumPy before a loop that rounds differently is used."""
 
 _TYPES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
@@ -56,24 +56,24 @@ _ARGUMENTS = {
     "convolution": "mtvMVViiiiiiiibb",
     "filter_gradient": "mmUVViiiiiiii",
 }
-"""What each loop takes: v, t, u, m and w are arrays of one, two, three, four and six axes, n a number of their type, i
-an integer and b a bool; capitals are written to.
+"""Arguments of each loop: v, t, u, m and w are arrays with one, two, three, four and six axes, n is a number of their
+type, i an integer and b a bool; the loop writes to arrays in capitals.
 """
 
 _OF_WINDOWS = frozenset({"convolution", "filter_gradient", "largest", "largest_gradient", "scatter"})
-"""Loops in ``window_loops``; the others are in ``loops``."""
+"""Loops in ``window_loops``; the other loops are in ``loops``."""
 
 _BY_ELEMENT = frozenset({"sigmoid_gradient", "tanh_gradient"})
 """Formulas of two elements."""
 
 _ROUNDED = _OF_WINDOWS - {"largest_gradient", "scatter"}
-"""Loops whose last bits, or signs of zero, are not those of NumPy's way."""
+"""Loops whose last bits, or signs of zero, differ from NumPy's."""
 
 _ready: dict[tuple[str, np.dtype[Any]], Callable[..., Any] | None] = {}
 _made: dict[tuple[str, np.dtype[Any]], threading.Event] = {}
-"""Set when the compiler is through with a loop."""
+"""Set when the compiler has finished a loop."""
 _calls: dict[tuple[str, np.dtype[Any]], int] = {}
-"""Of the loops that round in another way, up to the last that goes NumPy's way."""
+"""Calls so far of each loop that rounds differently, up to the last that uses NumPy."""
 
 
 class _Compiler:
@@ -92,11 +92,11 @@ _compiler = _Compiler()
 
 
 def compiled(name: str, *arrays: Any) -> Callable[..., None] | None:
-    """The compiled loop; None where there is none, or none yet, or the arrays are not all of one type and contiguous.
+    """Return the compiled loop; None if it is not available, or the arrays differ in type or are not contiguous.
 
     Args:
-        name: of a function in ``loops`` or ``window_loops``.
-        *arrays: NumPy's, that it would be for.
+        name: name of a function in ``loops`` or ``window_loops``.
+        *arrays: NumPy arrays for the loop.
     """
     dtype = arrays[0].dtype
     key = (name, dtype)
@@ -112,11 +112,11 @@ def compiled(name: str, *arrays: Any) -> Callable[..., None] | None:
 
 
 class ElementFunction:
-    """A function like NumPy's own, as soon as it has been compiled; it gives the bits of NumPy's way.
+    """A function like NumPy's own, available once compiled; its results have the same bits as NumPy's.
 
     Args:
-        name: of a formula in ``loops``.
-        dtype: of its elements.
+        name: name of a formula in ``loops``.
+        dtype: type of the elements.
     """
 
     __slots__ = ("_asked", "_key", "function")
@@ -125,10 +125,10 @@ class ElementFunction:
         self._key = (name, dtype)
         self._asked = 0
         self.function: Callable[..., Any] | None = None
-        """What was compiled, as the last call of ``get`` found it."""
+        """The compiled function at the last call of ``get``."""
 
     def get(self) -> Callable[..., Any] | None:
-        """What was compiled, or None. A small kernel asks for it each time that it runs without."""
+        """Return the compiled function, or None. A small kernel calls this each time that it runs without it."""
         if self.function is None:
             self._asked += 1
             if self._asked >= ENOUGH_SMALL:
@@ -140,15 +140,15 @@ class ElementFunction:
 
 @functools.cache
 def element_function(name: str, dtype: np.dtype[Any]) -> ElementFunction:
-    """The only one of that name for elements of that type."""
+    """Return the single function with that name for elements of that type."""
     return ElementFunction(name, dtype)
 
 
 def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """Compiles a loop, or takes it from numba's cache.
+    """Compile a loop, or load it from numba's cache.
 
     Args:
-        name: of a function in ``loops`` or ``window_loops``.
+        name: name of a function in ``loops`` or ``window_loops``.
         dtype: float32 or float64.
 
     Raises:
@@ -184,7 +184,7 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 
 def _settled(key: tuple[str, np.dtype[Any]]) -> Callable[..., None] | None:
-    """The loop, from the same call on in every run of a program."""
+    """Return the loop, starting at the same call in each run of a program."""
     if _calls.get(key, 0) < ROUNDED_FROM:
         with _compiler.lock:
             _calls[key] = _calls.get(key, 0) + 1
@@ -205,7 +205,7 @@ def _ask(key: tuple[str, np.dtype[Any]]) -> None:
 
 
 def _want(key: tuple[str, np.dtype[Any]]) -> None:
-    """Has a loop compiled, unless that was done before."""
+    """Start compiling a loop, unless that was done before."""
     with _compiler.lock:
         if key in _ready:
             return
@@ -226,14 +226,14 @@ def _serve() -> None:
     while (key := _compiler.queue.get()) is not None:
         try:
             _ready[key] = compile_now(*key)
-        except Exception as error:  # such as a numba that is older than NumPy
-            warnings.warn(f"numba is installed and cannot be used: {error}", RuntimeWarning, stacklevel=1)
+        except Exception as error:  # for example a numba that is older than NumPy
+            warnings.warn(f"numba is installed but cannot be used: {error}", RuntimeWarning, stacklevel=1)
         finally:
             _made[key].set()
 
 
 def _stop() -> None:
-    """Waits for the loop that is being compiled: a compiler must not be cut off by the end of the process."""
+    """Wait for the loop under compilation: the end of the process must not interrupt a compiler."""
     while not _compiler.queue.empty():
         _compiler.queue.get()
     _compiler.queue.put(None)
@@ -242,7 +242,7 @@ def _stop() -> None:
 
 
 def _forget_worker() -> None:
-    """A forked child has none of its parent's threads, and where one was compiling, numba's lock stays closed."""
+    """Reset the state in a forked child: it has no threads of its parent, and numba's lock may stay locked."""
     _compiler.lock, _compiler.queue, _compiler.worker = threading.Lock(), SimpleQueue(), None
     if not all(made.is_set() for made in _made.values()):
         _compiler.is_usable = False

@@ -1,7 +1,7 @@
-"""``heappush`` and ``heappop`` of ``heapq`` for compiled functions whose heap is an `EventHeap`.
+"""``heappush`` and ``heappop`` of ``heapq`` for compiled functions with an `EventHeap`.
 
-It is the same binary heap, in four arrays; as no two events are equal, events leave it in the same order as they leave
-Python's. This module needs numba; ``functions`` loads it when something is compiled.
+It is the same binary heap in four arrays. No two events are equal, so events leave it in the same order as Python's
+heap. This module needs numba; ``functions`` imports it when something is compiled.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Functions that call each other, compiled as they stand: numba's types are read off their annotations.
+"""Compile Python functions that call each other, unchanged: numba's types come from their annotations.
 
-``compiled_functions(module)`` is like the module, but for its functions, each of which is compiled, with all that it
-calls, when it is first asked for. numba keeps the machine code in its cache, so that this is done once for a machine;
-it then takes seconds, in which other processes work, see ``Compilation``.
+``compiled_functions(module)`` is like the module, except that its functions are compiled, with all that they call, on
+first use. numba caches the machine code, so this happens once for each machine. It takes seconds, in which other
+processes compile; see ``Compilation``.
 
-A function of a package's own folder is cached beside it, or, where nobody may write there, in numba's folder of the
-user; where there is none either, it is compiled in every process. What a function is cached under has all that it was
-compiled from in it, those that it calls too: numba itself only looks at the file of the function.
+A package's function is cached beside it, or in numba's cache folder of the user if its folder is not writable. Without
+a writable folder, it is compiled in each process. The cache key covers everything that was compiled, including called
+functions; numba alone would check only the file of the function.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from typing import Any, get_type_hints
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _HEAPS = "gpuplace.numerics.compiled.event_heap"
-"""What says how functions of ``heapq`` are compiled."""
+"""Defines how the functions of ``heapq`` are compiled."""
 _COMMAND = "from gpuplace.numerics.compiled.functions import compile_named; compile_named({names!r})"
-"""What another process runs."""
+"""Program of a compiling process."""
 
 _made: dict[FunctionType, Any] = {}
 
 
 @functools.cache
 def can_compile() -> bool:
-    """Whether numba is installed, can be used, and is not switched off by ``NUMBA_DISABLE_JIT``."""
+    """Return whether numba is installed and works, and ``NUMBA_DISABLE_JIT`` does not disable it."""
     if importlib.util.find_spec("numba") is None:
         return False
     try:
         import numba
-    except ImportError as error:  # such as a numba that is older than NumPy
-        warnings.warn(f"numba is installed and cannot be used: {error}", RuntimeWarning, stacklevel=1)
+    except ImportError as error:  # for example a numba that is older than NumPy
+        warnings.warn(f"numba is installed but cannot be used: {error}", RuntimeWarning, stacklevel=1)
         return False
     settings: Any = numba.config
     return not settings.DISABLE_JIT
 
 
 class CompiledFunctions:
-    """The functions of a module, compiled when they are first asked for.
+    """The functions of a module, compiled on first use.
 
     Args:
-        module: one with annotated functions; of what they call, only functions and constants of modules are seen.
+        module: module with annotated functions; they may only use functions and constants of modules.
     """
 
     def __init__(self, module: ModuleType) -> None:
@@ -65,19 +65,19 @@ class CompiledFunctions:
 
 @functools.cache
 def compiled_functions(module: ModuleType) -> Any:
-    """The functions of a module, compiled; the module itself where that cannot be.
+    """Return the compiled functions of a module, or the module itself if they cannot be compiled.
 
     Args:
-        module: as of ``CompiledFunctions``.
+        module: see ``CompiledFunctions``.
     """
     return CompiledFunctions(module) if can_compile() else module
 
 
 def compiled_function(function: FunctionType) -> Any:
-    """A function with all that it calls, compiled or from numba's cache.
+    """Return a function, compiled with all that it calls, or loaded from numba's cache.
 
     Args:
-        function: with annotations that ``record_types.type_of`` knows.
+        function: function with annotations that ``record_types.type_of`` supports.
     """
     if function not in _made:
         import numba
@@ -94,28 +94,28 @@ def compiled_function(function: FunctionType) -> Any:
 
 
 class Compilation:
-    """Functions that other processes compile into numba's cache; this one may do something else meanwhile.
+    """Compiles functions into numba's cache in other processes, while this process continues.
 
     Args:
-        parts: functions, those that call the same best together: each part has a process of its own. What is in the
-            cache needs none; nor has what cannot be cached, which ``finish`` compiles.
+        parts: lists of functions, best grouped by common callees: each list has its own process. Cached functions need
+            none, and neither do functions that cannot be cached, which ``finish`` compiles.
     """
 
     def __init__(self, parts: Iterable[Iterable[FunctionType]]) -> None:
         self._functions = [function for part in parts for function in part]
         missing = [[one for one in part if not is_ready(one)] for part in parts]
         self.is_needed = any(missing)
-        """Whether anything was not yet compiled."""
+        """Whether anything is not compiled yet."""
         self._processes = []
         if sys.executable and all(_cache_folder(one) is not None for part in missing for one in part):
             self._processes = [_started(part) for part in missing if part]
 
     def is_over(self) -> bool:
-        """Whether the other processes are done."""
+        """Return whether the other processes have finished."""
         return all(process.poll() is not None for process in self._processes)
 
     def finish(self) -> None:
-        """Waits, and loads what was compiled; what was not is compiled here."""
+        """Wait, load the compiled functions, and compile the others here."""
         try:
             for process in self._processes:
                 process.wait()
@@ -128,10 +128,10 @@ class Compilation:
 
 
 def compile_named(names: Iterable[tuple[str, str]]) -> None:
-    """Compiles functions.
+    """Compile functions.
 
     Args:
-        names: module and name of each.
+        names: module and name of each function.
     """
     for module, name in names:
         compiled_function(getattr(importlib.import_module(module), name))
@@ -150,10 +150,10 @@ def _started(functions: list[FunctionType]) -> subprocess.Popen[bytes]:
 
 
 def is_ready(function: FunctionType) -> bool:
-    """Whether a function was compiled, on this machine or in this process, and can be had at once.
+    """Return whether a function was compiled, on this machine or in this process, and is available at once.
 
     Args:
-        function: as of ``compiled_function``.
+        function: see ``compiled_function``.
     """
     if function in _made:
         return True
@@ -167,7 +167,7 @@ def is_ready(function: FunctionType) -> bool:
 
 @functools.cache
 def _cache_folder(function: FunctionType) -> Path | None:
-    """Where numba keeps what it made of a function; None where there is no folder that may be written."""
+    """Return numba's cache folder of a function; None if no folder is writable."""
     import numba
 
     njit: Any = numba.njit
@@ -198,7 +198,7 @@ def _own_name(function: FunctionType) -> str:
 
 @functools.cache
 def _digest(function: FunctionType) -> str:
-    """Of all that a function is compiled from, and by and for what."""
+    """Return a hash of the compiled code, the compiler and the target."""
     import llvmlite.binding
     import numba
 
@@ -218,7 +218,7 @@ def _digest(function: FunctionType) -> str:
 
 @functools.cache
 def _own_parts() -> bytes:
-    """What every compiled function has in it: how records are read, and heaps."""
+    """Return the sources that all compiled functions depend on: records and heaps."""
     folder = Path(__file__).parent
     return b"".join((folder / f"{name}.py").read_bytes() for name in ("record_types", "event_heap"))
 

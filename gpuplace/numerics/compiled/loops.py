@@ -1,9 +1,10 @@
-"""Loops over whole arrays for which NumPy takes many passes, in the part of Python that numba compiles.
+"""Loops over whole arrays that replace many NumPy passes, in the subset of Python that numba compiles.
 
-At the end are formulas of one element, of which numba makes functions like NumPy's own; ``one`` is 1 in their type.
+The last functions are formulas of one element, which numba compiles to functions like NumPy's own; ``one`` is 1 in
+their type.
 
-Each gives the very bits that NumPy's way gives: the same operations in the same order, each rounded by itself. The
-arrays are contiguous, those that are written to come last, but for what is only there to work with.
+Each loop gives the same bits as NumPy: the same operations in the same order, each rounded separately. The arrays are
+contiguous. Output arrays come last, except for scratch memory.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 UNIT_BYTES = 64
-"""The loops of ``window_loops`` take matrices whose lines are a multiple of this."""
+"""The loops of ``window_loops`` take matrices whose line lengths are multiples of this."""
 
 
 def descent(grad: Any, alpha: Any, var: Any) -> None:
@@ -24,7 +25,7 @@ def descent(grad: Any, alpha: Any, var: Any) -> None:
 
 
 def momentum(grad: Any, lr: Any, decay: Any, var: Any, accum: Any) -> None:
-    """``training_ops._momentum`` without Nesterov's change."""
+    """``training_ops._momentum`` without Nesterov momentum."""
     for i in range(var.size):
         total = accum[i] * decay + grad[i]
         accum[i] = total
@@ -32,7 +33,7 @@ def momentum(grad: Any, lr: Any, decay: Any, var: Any, accum: Any) -> None:
 
 
 def adam(grad: Any, rest1: Any, rest2: Any, rate: Any, epsilon: Any, var: Any, m: Any, v: Any) -> None:
-    """``training_ops._adam`` without Nesterov's change; ``rest1`` and ``rest2`` are 1 less the betas."""
+    """``training_ops._adam`` without Nesterov momentum; ``rest1`` and ``rest2`` are 1 minus the betas."""
     for i in range(var.size):
         first = m[i] + (grad[i] - m[i]) * rest1
         second = v[i] + (grad[i] * grad[i] - v[i]) * rest2
@@ -42,13 +43,13 @@ def adam(grad: Any, rest1: Any, rest2: Any, rate: Any, epsilon: Any, var: Any, m
 
 
 def relu_gradient(grad: Any, x: Any, result: Any) -> None:
-    """``grad`` where ``x`` is positive, else zero."""
+    """Return ``grad`` where ``x`` is positive, otherwise zero."""
     for i in range(x.size):
         result[i] = grad[i] if x[i] > 0 else 0
 
 
 def sigmoid_gradient(one: Any) -> Callable[[Any, Any], Any]:
-    """The kernel of ``SigmoidGrad``."""
+    """Return the kernel of ``SigmoidGrad``."""
 
     def formula(dy: Any, y: Any) -> Any:
         return dy * y * (one - y)
@@ -57,7 +58,7 @@ def sigmoid_gradient(one: Any) -> Callable[[Any, Any], Any]:
 
 
 def tanh_gradient(one: Any) -> Callable[[Any, Any], Any]:
-    """The kernel of ``TanhGrad``."""
+    """Return the kernel of ``TanhGrad``."""
 
     def formula(dy: Any, y: Any) -> Any:
         return dy * (one - y * y)

@@ -1,13 +1,13 @@
-"""Named tuples of arrays, as compiled functions take them: one table of addresses, from which each field is read.
+"""Named tuples of arrays as arguments of compiled functions: a table of addresses, from which fields are read.
 
-To numba a named tuple is all of its arrays in a row, which every function that takes it and every look at a field
-unpacks again: to compile that takes most of a minute for tuples of thirty. Here it is one address::
+To numba, a named tuple is the sequence of all its arrays. Each function that takes it and each field access unpacks
+them, and compiling that takes most of a minute for tuples of thirty. Here it is a single address::
 
     packed(Pair(first, second))     table: [address of first, its length, address of second, its length]
     pair.second[3]                  reads words 2 and 3 of the table, and is an array
 
-The table does not change while a function runs, so that the compiler reads a word once and keeps it. This module needs
-numba; ``functions`` loads it when something is compiled.
+The table does not change while a function runs, so the compiler reads each word only once. This module needs numba;
+``functions`` imports it when something is compiled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import NativeValue, infer_getattr, lower_getattr_generic, models, register_model, unbox
 from numba.np.arrayobj import make_array, populate_array
 
-# what numba does not say the types of
+# numba has no type information
 _helpers: Any = cgutils
 _array_of: Any = make_array
 _filled: Any = populate_array
@@ -34,11 +34,11 @@ _PLAIN = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
 def type_of(annotation: Any) -> Any:
-    """numba's type of what an annotation means.
+    """Return numba's type for an annotation.
 
     Args:
-        annotation: int, float, bool, None, a named tuple, ``Annotated[Any, name of a dtype]`` for an array of one axis,
-            or ``Annotated[Any, named tuple]`` for what is a list where nothing is compiled.
+        annotation: int, float, bool, None, a named tuple, ``Annotated[Any, name of a dtype]`` for an array with one
+            axis, or ``Annotated[Any, named tuple]`` for a value that is a list in uncompiled functions.
     """
     if annotation is None or annotation is type(None):
         return types.void
@@ -53,7 +53,7 @@ class RecordType(types.Type):
     """The type of a packed named tuple.
 
     Args:
-        record: the class.
+        record: class of the named tuple.
     """
 
     def __init__(self, record: Any) -> None:
@@ -120,27 +120,27 @@ _taken(RecordType)(_unboxed)
 
 
 class Packed:
-    """A named tuple for compiled functions, which see its arrays as they are, also when they change.
+    """A named tuple for compiled functions, which share its arrays, including later changes.
 
     Args:
-        record: of arrays of doubles and of whole numbers with one axis, whole numbers, floats, and such records.
+        record: named tuple of one-axis arrays of doubles or integers, integers, floats, and such records.
 
     Raises:
-        TypeError: a field is something else.
+        TypeError: a field has another type.
     """
 
     __slots__ = ("_numba_type_", "address", "inner", "record", "table")
 
     def __init__(self, record: Any) -> None:
         self._numba_type_ = RecordType(type(record))
-        self.record = record  # keeps the arrays
+        self.record = record  # keeps the arrays alive
         self.inner: list[Packed] = []
         self.table = np.zeros((len(record), 2), np.int64)
         self.address: int = self.table.ctypes.data
         for row, value, (name, kind) in zip(self.table, record, self._numba_type_.fields):
             if isinstance(kind, types.Array):
                 if not (value.dtype == str(kind.dtype) and value.ndim == 1 and value.flags.carray):
-                    raise TypeError(f"{type(record).__name__}.{name} is no array of one axis of {kind.dtype}")
+                    raise TypeError(f"{type(record).__name__}.{name} is not a one-axis array of {kind.dtype}")
                 row[:] = value.ctypes.data, len(value)
             elif isinstance(kind, RecordType):
                 self.inner.append(Packed(value))

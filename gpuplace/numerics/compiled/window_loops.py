@@ -1,7 +1,7 @@
-"""Convolutions, poolings and their gradients, as loops that numba compiles.
+"""Convolutions, poolings and their gradients as numba-compiled loops.
 
-A convolution and the gradient of a filter are sums of products over the windows of images with a border. What all the
-time goes into is a tile: the sums of a few rows and columns of the result, which stay in the processor's registers
+A convolution and the gradient of a filter are sums of products over windows of padded images. Nearly all time is spent
+on tiles. A tile consists of the sums of a few rows and columns of the result, which stay in the processor's registers
 until they are complete::
 
     sums[row, column] = sum over segments and steps of a[segment, step, row] * b[segment, step, column]
@@ -11,17 +11,16 @@ until they are complete::
     its filter        elements of     filters    line of the result    pixel of that line
                       such a line
 
-The pixels of a line of the window lie one after another in the image, and those of neighbouring windows overlap, so
-nothing is copied but the image with its border (``padded``). The columns come in units of
-``UNIT_BYTES``, and so do the channels of poolings, but for what is left over.
+The pixels of a window's line are contiguous in the image, and neighbouring windows overlap, so only the padded image is
+copied (``padded``). Columns, and channels of poolings, are processed in units of ``UNIT_BYTES``, except for a
+remainder.
 
-Each product is added as it is, without being rounded before, where the processor can do that; sums are added up
-in another order than BLAS does it. So the last bits differ from those of NumPy's way.
+Products are added with fused multiply-add if the processor has it, and sums are added in another order than in BLAS.
+Therefore the last bits differ from NumPy's.
 
-What is done for one pixel, or one channel, is inlined by numba (``inline="always"``): a call would take as long
-as the work.
+numba inlines the work for one pixel or channel (``inline="always"``): a call would take as long as the work.
 
-This module needs numba; ``dispatch`` loads it when a loop is wanted.
+This module needs numba; ``dispatch`` imports it when a loop is requested.
 """
 
 from __future__ import annotations
@@ -38,24 +37,24 @@ from gpuplace.numerics.compiled.loops import UNIT_BYTES
 _FEATURES = get_host_cpu_features()
 _VECTOR_BYTES = 64 if _FEATURES.get("avx512f") else 32 if _FEATURES.get("avx") else 16
 _MOST_ROWS = 12 if _FEATURES.get("avx512f") or _FEATURES.get("neon") else 6
-"""Of two vectors each: as many sums as there are registers for, with 32 or 16 of them."""
+"""Rows and vectors of a tile: as many sums as fit in 32 or in 16 registers."""
 
 _STRIP = 64
-"""So many pixels, about, are done with some of the filters before the next ones, whose weights take the cache."""
+"""Approximate number of pixels that are processed with one group of filters, whose weights are in the cache."""
 
 _LONG_STRIP = 1024
-"""Likewise where the sums are those of a filter."""
+"""The same number for sums of a filter's gradient."""
 
 _ADDRESS = ir.IntType(64)
 
 
 def _tile(rows: int, units: int, adds: bool) -> Any:
-    """Makes the function that computes a tile.
+    """Create the function that computes a tile.
 
     Args:
-        rows: of the tile.
-        units: its columns.
-        adds: whether the sums are added to what is there.
+        rows: number of rows of the tile.
+        units: number of units of columns.
+        adds: whether the sums are added to existing values.
     """
 
     @intrinsic
@@ -76,7 +75,7 @@ def _tile(rows: int, units: int, adds: bool) -> Any:
         at: Any,
         result_row: Any,
     ) -> Any:
-        """All positions and distances are counted in elements; there is at least one segment, of at least one step."""
+        """Compute a tile. Positions and distances are in elements; segments and steps are at least 1."""
         number = types.int64
         signature = types.void(
             a,
@@ -179,16 +178,16 @@ def _register_tile(
     target: tuple[Any, Any, Any],
     adds: bool,
 ) -> None:
-    """Writes the instructions for some rows and vectors of a tile.
+    """Emit the instructions for some rows and vectors of a tile.
 
     Args:
-        code: where they go.
-        shape: how many rows, and vectors in each.
-        left: the array, where to begin, and the distances of segments, steps and rows.
-        right: the array, where to begin, and the distances of segments and steps.
-        counts: of segments and of steps.
-        target: the array, where to begin, and the distance of rows.
-        adds: whether the sums are added to what is there.
+        code: receives the instructions.
+        shape: number of rows, and of vectors in each row.
+        left: array, start, and distances of segments, steps and rows.
+        right: array, start, and distances of segments and steps.
+        counts: number of segments and of steps.
+        target: array, start, and distance of rows.
+        adds: whether the sums are added to existing values.
     """
     rows, vectors = shape
     a, a_at, a_segment, a_step, a_row = left
@@ -221,39 +220,39 @@ def _register_tile(
 
 
 class _Code:
-    """Instructions on vectors, and loops.
+    """Emits vector instructions and loops.
 
     Args:
-        builder: where they go.
-        vector: type of a vector.
-        size: bytes of an element.
+        builder: LLVM builder.
+        vector: vector type.
+        size: size of an element in bytes.
     """
 
     def __init__(self, builder: Any, vector: Any, size: int) -> None:
         self.builder, self.vector, self._size = builder, vector, size
 
     def vectors(self, array: Any, position: Any, count: int) -> list[Any]:
-        """Where the vectors lie that begin at an element."""
+        """Return the address of the vectors that start at an element."""
         start = self.builder.bitcast(self.builder.gep(array, [position]), self.vector.as_pointer())
         return [self.builder.gep(start, [_ADDRESS(index)]) for index in range(count)]
 
     def load(self, pointer: Any) -> Any:
-        """The vector, or the element, that is there."""
+        """Load a vector or an element."""
         return self.builder.load(pointer, align=self._size)
 
     def store(self, value: Any, pointer: Any) -> None:
-        """Writes a vector."""
+        """Store a vector."""
         self.builder.store(value, pointer, align=self._size)
 
     def spread(self, number: Any) -> Any:
-        """A vector that holds a number everywhere."""
+        """Return a vector with a number in all lanes."""
         anything = ir.Constant(self.vector, ir.Undefined)
         first = ir.Constant(ir.VectorType(ir.IntType(32), self.vector.count), None)
         one = self.builder.insert_element(anything, number, ir.IntType(32)(0))
         return self.builder.shuffle_vector(one, anything, first)
 
     def begin(self, starts: list[Any]) -> tuple[Any, list[Any]]:
-        """Begins a block that is run again and again; with the values that it has each time."""
+        """Begin a loop; return the values of its variables in each iteration."""
         before = self.builder.block
         block = self.builder.append_basic_block("again")
         self.builder.branch(block)
@@ -264,7 +263,7 @@ class _Code:
         return block, values
 
     def end(self, block: Any, values: list[Any], new: list[Any], count: Any) -> None:
-        """Ends it: it is run again with the new values, as long as the first of them is less than the count."""
+        """End a loop: repeat with the new values while the first one is less than the count."""
         for value, changed in zip(values, new, strict=True):
             value.add_incoming(changed, self.builder.block)
         done = self.builder.append_basic_block("done")
@@ -285,7 +284,7 @@ def _largest_unit(
     pooled: Any,
     to: Any,
 ) -> Any:
-    """The largest elements of a window, for a unit of channels; at least one row and one tap of it are there."""
+    """Return the largest elements of a window for a unit of channels; the window has at least one element."""
     number = types.int64
     signature = types.void(images, number, number, number, number, number, images.dtype, pooled, number)
 
@@ -318,10 +317,10 @@ def _largest_unit(
 
 
 def _back(adds: bool) -> Any:
-    """Makes the function that gives what a window gets to the first of its largest elements.
+    """Create the function that passes a window's gradient to the first of its largest elements.
 
     Args:
-        adds: whether it is added to what is there; else the window's other elements get zero.
+        adds: whether the gradient is added to existing values; otherwise the window's other elements are set to zero.
     """
 
     @intrinsic
@@ -340,7 +339,7 @@ def _back(adds: bool) -> Any:
         grad: Any,
         to: Any,
     ) -> Any:
-        """For a unit of channels; ``is_cut``: the first of the window's elements is in the border."""
+        """Process a unit of channels; ``is_cut``: the first element of the window is in the padding."""
         number = types.int64
         signature = types.void(
             images,
@@ -402,7 +401,7 @@ def _back(adds: bool) -> Any:
 
 
 def _code(context: Any, builder: Any, array: Any) -> tuple[_Code, int]:
-    """For instructions on vectors of an array's elements, and how many of them make a unit."""
+    """Return the vector type for an array's elements, and the number of vectors in a unit."""
     element = context.get_value_type(array.dtype)
     size = context.get_abi_sizeof(element)
     return _Code(builder, ir.VectorType(element, _VECTOR_BYTES // size), size), UNIT_BYTES // _VECTOR_BYTES
@@ -420,16 +419,16 @@ _add_12_1, _add_8_1, _add_4_1 = (_tile(rows, 1, True) for rows in (12, 8, 4))
 def _with_border(
     images: Any, image: int, padded: Any, start: int, lines: int, left: int, across: int
 ) -> None:
-    """Writes some lines of an image, with zeros around it.
+    """Write some lines of an image, padded with zeros.
 
     Args:
         images: ``[batch, height, width, channels]``.
-        image: which one.
-        padded: ``lines * across * channels`` elements or more.
-        start: the first line; may lie above the image, and the last one below.
-        lines: how many.
-        left: columns of the border on the left.
-        across: columns in all; what lies further right is left out.
+        image: number of the image.
+        padded: output, at least ``lines * across * channels`` elements.
+        start: first line; it may be above the image, and the last one below.
+        lines: number of lines.
+        left: columns of padding on the left.
+        across: total number of columns; columns further to the right are cut off.
     """
     _, height, width, channels = images.shape
     copied = max(0, min(width, across - left)) * channels
@@ -450,7 +449,7 @@ def _with_border(
 
 @intrinsic
 def _as_writable(context: Any, array: Any) -> Any:
-    """An array as one that may be written to, which is another type to numba; nobody does."""
+    """Return a read-only array as writable, which numba treats as another type; nothing writes to it."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         context.nrt.incref(builder, signature.return_type, given[0])
@@ -464,7 +463,7 @@ _writable: Any = _as_writable
 
 @register_jitable
 def _copy(source: Any, target: Any) -> None:
-    """Fills ``target``, of one axis as ``source`` is; an index that is a loop's counter alone needs no checks."""
+    """Fill ``target`` from ``source``, both with one axis; a loop counter as index needs no bounds checks."""
     for index in range(target.size):
         target[index] = source[index]
 
@@ -493,23 +492,23 @@ def _write_products(
     width: int,
     two: bool,
 ) -> None:
-    """Some lines of a convolution, for one or two units of its filters.
+    """Compute some lines of a convolution for one or two units of filters.
 
     Args:
-        padded: what ``_with_border`` wrote.
-        place: where the first window of the first line begins.
-        a_line: distance of windows one below the other.
-        a_row: of windows side by side.
-        a_segment: of the lines of a window.
-        weights: the filter, of one axis.
-        b_at: where its units begin.
-        segments: lines of a window.
-        steps: elements of such a line.
-        sums: where the lines are written.
-        at: from where on.
-        lines: how many.
-        out_width: pixels of a line.
-        width: distance of pixels in ``sums``.
+        padded: output of ``_with_border``.
+        place: start of the first window of the first line.
+        a_line: distance between vertically adjacent windows.
+        a_row: distance between horizontally adjacent windows.
+        a_segment: distance between lines of a window.
+        weights: filter, with one axis.
+        b_at: start of its units.
+        segments: number of lines of a window.
+        steps: number of elements in a line of a window.
+        sums: output.
+        at: start of the output.
+        lines: number of lines.
+        out_width: number of pixels in a line.
+        width: distance between pixels in ``sums``.
         two: whether there are two units.
     """
     together = (2 if two else 1) * (UNIT_BYTES // weights.itemsize)
@@ -520,7 +519,7 @@ def _write_products(
             high = 8 if left_over >= 8 or (left_over > 4 and out_width >= 8) else 4
             if out_width < 4:
                 high = 1
-            x = min(x, out_width - high)  # the last tile repeats some of what is there
+            x = min(x, out_width - high)  # the last tile recomputes some values
             arguments = (
                 padded, place + x * a_row, a_segment, 1, a_row,
                 weights, b_at, steps * together, together, segments, steps, sums, at + x * width, width,
@@ -545,7 +544,7 @@ def _write_products(
 
 @register_jitable(inline="always")
 def _add_bias(target: Any, bias: Any, has_bias: bool, has_relu: bool) -> None:
-    """The bias and the relu after a convolution, for one of its pixels."""
+    """Add the bias and apply the relu to one pixel of a convolution."""
     if has_bias:
         for index in range(target.size):
             target[index] += bias[index]
@@ -573,26 +572,26 @@ def convolution(
     has_bias: bool,
     has_relu: bool,
 ) -> None:
-    """Some lines of the convolution of some images, with the bias and the relu after it.
+    """Compute some lines of the convolution of some images, with bias and relu.
 
     Args:
         images: ``[batch, height, width, channels]``.
-        matrix: ``[rows * columns * channels, filters]``, the filter; its last axis filled up to whole units, and two
-            units of it after the other, so that what a tile reads lies together: ``conv_arithmetic.side_by_side``.
-        bias: ``[filters]``, or of any length without a bias.
+        matrix: ``[rows * columns * channels, filters]``, the filter; the last axis is padded to whole units, and two
+            units are interleaved so that a tile reads contiguous memory: ``conv_arithmetic.side_by_side``.
+        bias: ``[filters]``; any length if ``has_bias`` is False.
         result: ``[batch, lines, out_width, filters]``.
-        padded: to work with, for as much of an image with its border as the lines see.
-        products: likewise, of ``lines * out_width * matrix.shape[1]`` elements.
-        rows: of the window.
-        columns: of the window.
-        top: lines of the border above the images.
-        left: columns of the border on their left.
-        down: by how much the window moves from line to line.
-        right: from column to column.
-        gap: distance of its lines.
-        first: the first of the lines.
+        padded: scratch memory for the part of a padded image that the lines need.
+        products: scratch memory of ``lines * out_width * matrix.shape[1]`` elements.
+        rows: number of rows of the window.
+        columns: number of columns of the window.
+        top: lines of padding above the images.
+        left: columns of padding on their left.
+        down: vertical stride.
+        right: horizontal stride.
+        gap: vertical dilation.
+        first: number of the first line.
         has_bias: whether ``bias`` is added.
-        has_relu: whether what is negative then becomes zero.
+        has_relu: whether negative results become zero.
     """
     batch, _, _, channels = images.shape
     _, lines, out_width, filters = result.shape
@@ -641,21 +640,21 @@ def _add_products(
     width: int,
     two: bool,
 ) -> None:
-    """Adds to the gradient of a line of the filter, for one or two units of the filters.
+    """Add to the gradient of a line of the filter, for one or two units of filters.
 
     Args:
-        padded: what ``_with_border`` wrote.
-        place: where that line of the first window begins.
-        a_step: distance of windows side by side.
-        a_segment: of windows one below the other.
-        grads: gradients of the pixels, of one axis.
-        b_at: where those of the units begin.
-        segments: lines of pixels.
-        steps: pixels of a line.
-        totals: what is added to.
-        at: from where on.
-        deep: elements of a line of the filter, filled up to a multiple of four.
-        width: distance of pixels, and of those elements.
+        padded: output of ``_with_border``.
+        place: start of that line in the first window.
+        a_step: distance between horizontally adjacent windows.
+        a_segment: distance between vertically adjacent windows.
+        grads: gradients of the pixels, with one axis.
+        b_at: start of the units' gradients.
+        segments: number of lines of pixels.
+        steps: number of pixels in a line.
+        totals: output.
+        at: start of the output.
+        deep: number of elements in a line of the filter, padded to a multiple of four.
+        width: distance between pixels, and between those elements.
         two: whether there are two units.
     """
     done = 0
@@ -697,23 +696,23 @@ def filter_gradient(
     gap: int,
     first: int,
 ) -> None:
-    """Adds the gradient of the filter of a convolution, as far as it comes from some lines of some images.
+    """Add the gradient of a convolution's filter for some lines of some images.
 
     Args:
         images: ``[batch, height, width, channels]``.
         grad: ``[batch, lines, out_width, filters]``.
-        total: ``[rows, columns * channels, filters]``; the second axis filled up to a multiple of four, the last one
-            to whole units, with anything.
-        padded: to work with, for as much of an image with its border as the lines see, and four elements more.
-        packed: likewise, of ``lines * out_width * total.shape[2]`` elements.
-        rows: of the window.
-        columns: of the window.
-        top: lines of the border above the images.
-        left: columns of the border on their left.
-        down: by how much the window moves from line to line.
-        right: from column to column.
-        gap: distance of its lines.
-        first: the first of the lines.
+        total: ``[rows, columns * channels, filters]``; the second axis is padded to a multiple of four, the last one to
+            whole units; the padding has arbitrary values.
+        padded: scratch memory for the part of a padded image that the lines need, and four more elements.
+        packed: scratch memory of ``lines * out_width * total.shape[2]`` elements.
+        rows: number of rows of the window.
+        columns: number of columns of the window.
+        top: lines of padding above the images.
+        left: columns of padding on their left.
+        down: vertical stride.
+        right: horizontal stride.
+        gap: vertical dilation.
+        first: number of the first line.
     """
     batch, _, _, channels = images.shape
     _, lines, out_width, filters = grad.shape
@@ -751,7 +750,7 @@ def filter_gradient(
 def _largest_element(
     images: Any, image: int, y: int, x: int, channel: int, rows: int, taps: int, lowest: Any
 ) -> Any:
-    """The largest element of a window of a channel; ``lowest`` where it has none."""
+    """Return the largest element of a window for a channel; ``lowest`` for an empty window."""
     best = lowest
     for row in range(rows):
         for tap in range(taps):
@@ -763,18 +762,18 @@ def _largest_element(
 def largest(
     images: Any, pooled: Any, lowest: Any, rows: int, columns: int, top: int, left: int, down: int, right: int
 ) -> None:
-    """``pool_arithmetic.largest``; of two zeros of different signs it may take the other one.
+    """Compute ``pool_arithmetic.largest``; it may choose the other of two zeros with different signs.
 
     Args:
         images: ``[batch, height, width, channels]``.
         pooled: ``[batch, out_height, out_width, channels]``.
-        lowest: what the border consists of.
-        rows: of the window.
-        columns: of the window.
-        top: lines of the border above the images.
-        left: columns of the border on their left.
-        down: by how much the window moves from line to line.
-        right: from column to column.
+        lowest: value of the padding.
+        rows: number of rows of the window.
+        columns: number of columns of the window.
+        top: lines of padding above the images.
+        left: columns of padding on their left.
+        down: vertical stride.
+        right: horizontal stride.
     """
     batch, height, width, channels = images.shape
     _, out_height, out_width, _ = pooled.shape
@@ -818,7 +817,7 @@ def _channel_back(
     result: Any,
     adds: bool,
 ) -> None:
-    """Gives ``rest`` to the first of a window's elements that is ``most``, as what ``_back`` makes does it."""
+    """Add ``rest`` to the first element of a window that equals ``most``, as the function of ``_back`` does."""
     zero = result.dtype.type(0)
     for row in range(rows):
         for tap in range(taps):
@@ -845,21 +844,21 @@ def largest_gradient(
     down: int,
     right: int,
 ) -> None:
-    """``pool_arithmetic.largest_gradient``; windows that overlap from the last to the first, so that a pixel gets what
-    belongs to it in the order of the positions within the window.
+    """Compute ``pool_arithmetic.largest_gradient``; overlapping windows are processed from the last to the first, so
+    that the contributions to a pixel are added in the order of the positions within the window.
 
     Args:
         images: ``[batch, height, width, channels]``.
         pooled: ``[batch, out_height, out_width, channels]``.
-        grad: likewise.
-        result: like ``images``.
-        lowest: what the border consists of.
-        rows: of the window.
-        columns: of the window.
-        top: lines of the border above the images.
-        left: columns of the border on their left.
-        down: by how much the window moves from line to line.
-        right: from column to column.
+        grad: ``[batch, out_height, out_width, channels]``.
+        result: ``[batch, height, width, channels]``.
+        lowest: value of the padding.
+        rows: number of rows of the window.
+        columns: number of columns of the window.
+        top: lines of padding above the images.
+        left: columns of padding on their left.
+        down: vertical stride.
+        right: horizontal stride.
     """
     batch, height, width, channels = images.shape
     _, out_height, out_width, _ = pooled.shape
@@ -878,7 +877,7 @@ def largest_gradient(
         if not is_covered:
             result[image] = 0
         for i in range(out_height):
-            line = out_height - 1 - i if overlap else i  # memory is read ahead in this direction
+            line = out_height - 1 - i if overlap else i  # the processor prefetches in this direction
             first = max(0, top - line * down)
             count = min(rows, height + top - line * down) - first
             for j in range(out_width):
@@ -921,7 +920,7 @@ def _add_window(
     gap_down: int,
     gap_right: int,
 ) -> None:
-    """Adds what a window gets to the pixels that it sees, the first of which is at ``top`` and ``left``."""
+    """Add a window's gradient to its pixels; the first pixel is at ``top`` and ``left``."""
     _, height, width, channels = result.shape
     for row in range(parts.shape[3]):
         y = top + row * gap_down
@@ -936,24 +935,24 @@ def _add_window(
 def scatter(
     parts: Any, result: Any, top: int, left: int, down: int, right: int, gap_down: int, gap_right: int
 ) -> None:
-    """``Window.scatter``.
+    """Compute ``Window.scatter``.
 
-    The windows are taken from the last to the first, so that a pixel gets what belongs to it in the order of the
-    positions within the window.
+    The windows are processed from the last to the first, so that the contributions to a pixel are added in the order of
+    the positions within the window.
 
     Args:
         parts: ``[batch, out_height, out_width, rows, columns, channels]``.
         result: ``[batch, height, width, channels]``.
-        top: lines of the border above the images.
-        left: columns of the border on their left.
-        down: by how much the window moves from line to line.
-        right: from column to column.
-        gap_down: distance of its elements.
-        gap_right: likewise.
+        top: lines of padding above the images.
+        left: columns of padding on their left.
+        down: vertical stride.
+        right: horizontal stride.
+        gap_down: vertical dilation.
+        gap_right: horizontal dilation.
     """
     batch, out_height, out_width, _, _, _ = parts.shape
     for image in range(batch):
-        result[image] = 0  # here, so that the cache still holds it below
+        result[image] = 0  # here, while it is in the cache
         for line in range(out_height - 1, -1, -1):
             for column in range(out_width - 1, -1, -1):
                 y, x = line * down - top, column * right - left

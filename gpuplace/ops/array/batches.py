@@ -1,4 +1,4 @@
-"""Blocks of a tensor as a larger batch, and back: what dilated convolutions are made of.
+"""Move blocks of a tensor into a larger batch, and back: the basis of dilated convolutions.
 
     input [1, 4] in blocks of 2:   a b c d   -->   [2, 2]:   a c      every element of a block goes into
                                                              b d      a batch of its own
@@ -41,7 +41,7 @@ __all__ = [
 def space_to_batch_nd(
     input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Blocks of the axes after the first, each element of a block in a batch of its own.
+    """Move blocks of the axes after the first into the batch: each position in a block becomes a batch of its own.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.space_to_batch_nd([[1, 2, 3, 4]], [2], [[0, 0]])).tolist()
@@ -49,16 +49,16 @@ def space_to_batch_nd(
 
     Args:
         input: ``[batch, ...]``, of any type.
-        block_shape: size of the blocks, one integer for each axis after the first that is cut.
-        paddings: ``[axes, 2]``, by how many zeros each of these axes is lengthened first, before and after.
+        block_shape: block sizes, one integer for each axis after the first to divide.
+        paddings: ``[axes, 2]``, the number of zeros to pad before and after each of these axes.
         name: name of the operation.
 
     Returns:
-        A tensor of the same type, ``[batch * all of block_shape, ...]``, its axes so much shorter.
+        A tensor of the same type, ``[batch * prod(block_shape), ...]``, with these axes divided by the block sizes.
 
     Raises:
-        ValueError: shapes do not fit, as far as they are known.
-        InvalidArgumentError: when it runs: they do not fit.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match.
     """
     return new("SpaceToBatchND", name, input=input, block_shape=block_shape, paddings=paddings)
 
@@ -66,20 +66,20 @@ def space_to_batch_nd(
 def batch_to_space_nd(
     input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Batches put together as blocks: what ``space_to_batch_nd`` undoes.
+    """Rearrange batches into blocks: the inverse of ``space_to_batch_nd``.
 
     Args:
-        input: ``[batch, ...]``, of any type; the batch is a multiple of the size of a block.
-        block_shape: size of the blocks, one integer for each axis after the first that is put together.
-        crops: ``[axes, 2]``, how many elements are left out at the start and the end of each of these axes.
+        input: ``[batch, ...]``, of any type; the batch is a multiple of the block's number of elements.
+        block_shape: block sizes, one integer for each axis after the first to multiply.
+        crops: ``[axes, 2]``, the number of elements to drop at the start and the end of each of these axes.
         name: name of the operation.
 
     Returns:
-        A tensor of the same type, ``[batch / all of block_shape, ...]``, its axes so much longer.
+        A tensor of the same type, ``[batch / prod(block_shape), ...]``, with these axes multiplied by the block sizes.
 
     Raises:
-        ValueError: shapes do not fit, as far as they are known.
-        InvalidArgumentError: when it runs: they do not fit.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match.
     """
     return new("BatchToSpaceND", name, input=input, block_shape=block_shape, crops=crops)
 
@@ -91,25 +91,25 @@ def space_to_batch(
     name: str | None = None,
     block_shape: int | None = None,
 ) -> Tensor:
-    """``space_to_batch_nd`` of images, in square blocks.
+    """``space_to_batch_nd`` for images, with square blocks.
 
     Args:
         input: ``[batch, height, width, depth]``, of any type.
-        paddings: ``[2, 2]``, zeros before and after height and width.
-        block_size: side of a block.
+        paddings: ``[2, 2]``, zeros to add before and after height and width.
+        block_size: side length of a block.
         name: name of the operation.
-        block_shape: the newer name of ``block_size``.
+        block_shape: newer name of ``block_size``.
 
     Returns:
         A tensor of the same type, ``[batch * block_size**2, ...]``.
 
     Raises:
-        ValueError: shapes do not fit, as far as they are known.
-        InvalidArgumentError: when it runs: they do not fit.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match.
     """
-    made = space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
-    made.set_shape(made.shape.with_rank(4))
-    return made
+    batched = space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
+    batched.set_shape(batched.shape.with_rank(4))
+    return batched
 
 
 def batch_to_space(
@@ -119,31 +119,31 @@ def batch_to_space(
     name: str | None = None,
     block_shape: int | None = None,
 ) -> Tensor:
-    """``batch_to_space_nd`` of images, in square blocks.
+    """``batch_to_space_nd`` for images, with square blocks.
 
     Args:
         input: ``[batch, height, width, depth]``, of any type.
-        crops: ``[2, 2]``, what is left out at the start and the end of height and width.
-        block_size: side of a block.
+        crops: ``[2, 2]``, the number of elements to drop at the start and the end of height and width.
+        block_size: side length of a block.
         name: name of the operation.
-        block_shape: the newer name of ``block_size``.
+        block_shape: newer name of ``block_size``.
 
     Returns:
         A tensor of the same type, ``[batch / block_size**2, ...]``.
 
     Raises:
-        ValueError: shapes do not fit, as far as they are known.
-        InvalidArgumentError: when it runs: they do not fit.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match.
     """
-    made = batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
-    made.set_shape(made.shape.with_rank(4))
-    return made
+    result = batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
+    result.set_shape(result.shape.with_rank(4))
+    return result
 
 
 def _square(block_size: int | None, block_shape: int | None) -> Any:
     side: Any = block_size if block_shape is None else block_shape
     if side is None:
-        raise ValueError("a size of the blocks is missing: block_size=2 for example")
+        raise ValueError("block_size is missing: pass block_size=2, for example")
     return side if np.ndim(side) else np.array([side, side], np.int64)
 
 
@@ -153,26 +153,26 @@ def required_space_to_batch_paddings(
     base_paddings: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The paddings with which blocks divide a tensor, and the crops that undo what was added at the end.
+    """Return paddings that make a tensor divisible into blocks, and crops that undo the padding at the end.
 
     Args:
-        input_shape: int32, ``[n]``: sizes of the axes that are cut.
-        block_shape: int32, ``[n]``: size of the blocks.
-        base_paddings: int32, ``[n, 2]``: paddings that are there anyway; None: 0.
+        input_shape: int32, ``[n]``: sizes of the axes to divide.
+        block_shape: int32, ``[n]``: block sizes.
+        base_paddings: int32, ``[n, 2]``: minimum paddings; None: 0.
         name: name of the scope.
 
     Returns:
         (paddings, crops), int32, ``[n, 2]`` each.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
         sizes: Any = convert_to_tensor(input_shape, int32, name="input_shape")
         blocks: Any = convert_to_tensor(block_shape, int32, name="block_shape")
         if not blocks.shape.is_fully_defined() or blocks.shape.ndims != 1:
             raise ValueError(
-                f"the shape of block_shape must be known, and its rank 1, but it is {blocks.shape}"
+                f"block_shape must be a vector of static length, but its shape is {blocks.shape}"
             )
         number = blocks.shape[0].value
         if number == 0:
@@ -184,9 +184,9 @@ def required_space_to_batch_paddings(
         else:
             base = convert_to_tensor(base_paddings, int32, name="base_paddings")
             base.shape.assert_is_compatible_with([number, 2])
-        known = [constant_value(tensor) for tensor in (sizes, blocks, base)]
-        if all(value is not None for value in known):
-            sizes, blocks, base = known
+        static = [constant_value(tensor) for tensor in (sizes, blocks, base)]
+        if all(value is not None for value in static):
+            sizes, blocks, base = static
         before, after = base[:, 0], base[:, 1]
         more = (blocks - (sizes + before + after) % blocks) % blocks
         last = after + more
@@ -196,7 +196,7 @@ def required_space_to_batch_paddings(
 
 
 def _lists(block_shape: Any, pairs: Any, rank: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """Sizes of blocks and pairs of paddings or crops, checked against each other."""
+    """Return block sizes and pairs of paddings or crops, checked against each other."""
     blocks = [int(size) for size in np.asarray(block_shape).reshape(-1)]
     if len(blocks) + 1 > rank:
         raise InvalidArgumentError.of(f"input rank should be >= {len(blocks) + 1} instead of {rank}")
@@ -204,7 +204,7 @@ def _lists(block_shape: Any, pairs: Any, rank: int) -> tuple[list[int], list[tup
         raise InvalidArgumentError.of(
             f"paddings or crops should have shape [{len(blocks)}, 2] instead of {list(pairs.shape)}"
         )
-    both = [(int(one), int(other)) for one, other in pairs]
+    both = [(int(first), int(second)) for first, second in pairs]
     if any(number < 0 for pair in both for number in pair):
         raise InvalidArgumentError.of("Paddings and crops must be non-negative")
     if any(size < 1 for size in blocks):
@@ -312,18 +312,18 @@ def _batches_shape(op: Operation) -> Any:
         around = int(pairs[axis].sum())
         if shrinks and (length + around) % block:
             raise ValueError(f"Dimension size must be evenly divisible by {block} but is {length + around}")
-        made = (length + around) // block if shrinks else length * block - around
-        if made < 0:
+        new_size = (length + around) // block if shrinks else length * block - around
+        if new_size < 0:
             raise ValueError(f"Negative dimension size caused by subtracting {around} from {length * block}")
-        result.append(made)
+        result.append(new_size)
     return [TensorShape.of((*result, *rest))]
 
 
-def _check_pairs(pairs: Any, number: int, what: str) -> None:
-    """ValueError where there are not as many pairs as blocks, or one is negative."""
+def _check_pairs(pairs: Any, number: int, label: str) -> None:
+    """Raise ValueError unless there is one pair per block and no pair is negative."""
     merge_shapes(TensorShape(pairs.shape), TensorShape((number, 2)))
     if (pairs < 0).any():
-        raise ValueError(f"{what} cannot be negative")
+        raise ValueError(f"{label} cannot be negative")
 
 
 @gradient("SpaceToBatchND")

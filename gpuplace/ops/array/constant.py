@@ -1,4 +1,4 @@
-"""Tensors that come from nothing: constants, placeholders, zeros and ones, ranges, one-hot rows.
+"""Tensors without inputs: constants, placeholders, zeros and ones, ranges, one-hot rows.
 
 Source: tensorflow/python/ops/array_ops.py, constant_op.py, math_ops.py and tensorflow/core/kernels/constant_op.cc,
 sequence_ops.cc, one_hot_op.cc, release 1.15.
@@ -36,7 +36,7 @@ __all__ = [
 ]  # fmt: skip
 
 _SMALL = 1000
-"""From this many elements on, zeros and ones are a ``Fill`` instead of a constant."""
+"""Zeros and ones with at least this many elements are a ``Fill`` instead of a constant."""
 
 
 def constant(
@@ -46,25 +46,25 @@ def constant(
     name: str | None = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """Returns a constant.
+    """Return a constant.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.constant([1, 2], shape=[4])).tolist()
     [1, 2, 2, 2]
 
     Args:
-        value: a scalar, nested lists, or an array; numbers, bools, texts or bytes.
-        dtype: its type; by default what the value suggests: int32 for ``int`` (int64 where it does not fit), float32
-            for ``float``, bool, complex128, string; of an array its own.
-        shape: its shape; the last element fills what the value leaves. None: the value's.
+        value: a scalar, nested lists or an array of numbers, bools, strings or bytes.
+        dtype: the dtype. By default an array's own; otherwise int32 for ``int`` (int64 for large values), float32 for
+            ``float``, bool, complex128 or string.
+        shape: the shape; the value's last element fills the rest. None: the value's shape.
         name: name of the op.
-        verify_shape: refuse a value of another shape.
+        verify_shape: raise TypeError if the value has another shape.
 
     Returns:
-        A tensor of that type and shape.
+        A tensor of that dtype and shape.
 
     Raises:
-        TypeError: the value does not fit the type, or, with ``verify_shape``, the shape.
+        TypeError: the value does not match the dtype or, with ``verify_shape``, the shape.
         ValueError: the value is ragged or has too many elements.
     """
     return make_constant(value, dtype, shape, name, verify_shape)
@@ -82,27 +82,27 @@ def _const_shape(op: Operation) -> Any:
 
 
 def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
-    """Returns a tensor that every run must feed.
+    """Return a tensor that every run must feed.
 
     Args:
-        dtype: its type.
-        shape: what is known of its shape, such as ``[None, 10]``. None: nothing.
+        dtype: the dtype.
+        shape: the shape, possibly partial, such as ``[None, 10]``. None: unknown.
         name: name of the op.
 
     Returns:
-        A tensor of that type and partially known shape.
+        A tensor of that dtype and static shape.
 
     Raises:
-        InvalidArgumentError: when it runs: it is needed and not fed.
+        InvalidArgumentError: at run time, the step needs the placeholder and does not feed it.
     """
     return new("Placeholder", name, dtype=dtype, shape=as_shape(shape))
 
 
 @compute("Placeholder", "PlaceholderV2", shares=True)
 def _placeholder(xp: ArrayModule, *, dtype: Any, shape: Any, ctx: Any) -> Array:
-    known = "" if shape.sizes is None else f" and shape {brackets(shape)}"
+    shape_text = "" if shape.sizes is None else f" and shape {brackets(shape)}"
     raise InvalidArgumentError.of(
-        f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{known}",
+        f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{shape_text}",
         op=ctx.op,
         hint=f"session.run(..., feed_dict={{{ctx.op.name!r} + ':0': value}})",
     )
@@ -114,18 +114,18 @@ def _placeholder_shape(op: Operation) -> Any:
 
 
 def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """Returns ``input`` unless the run feeds something else.
+    """Return ``input``, unless the step feeds another value.
 
     Args:
-        input: the default, of any type.
-        shape: the partially known shape of what may be fed, to which that of ``input`` has to fit.
+        input: the default value, of any type.
+        shape: the shape of values to feed, possibly partial; compatible with that of ``input``.
         name: name of the op.
 
     Returns:
         A tensor of ``input``'s type and of that shape.
 
     Raises:
-        ValueError: ``input``'s shape does not fit.
+        ValueError: the shape of ``input`` is incompatible.
     """
     return new("PlaceholderWithDefault", name, input=input, shape=as_shape(shape))
 
@@ -153,7 +153,7 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: 
     with name_scope(name, default_name, [shape]) as scope:
         if not isinstance(shape, Tensor):
             if isinstance(shape, list | tuple) and any(isinstance(size, Tensor) for size in shape):
-                # As in release 1.15, the number of elements is compared with the limit, by ops that nothing uses.
+                # Release 1.15 compares the number of elements with the limit in ops whose result is unused.
                 functools.reduce(operator.mul, shape) < _SMALL  # noqa: B015
             try:
                 sizes = as_shape(shape).as_list()
@@ -162,11 +162,11 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: 
             except (TypeError, ValueError):
                 shape = convert_to_tensor(shape, dtype=int32)
             else:
-                # As in release 1.15, the shape that a bare integer means is filled however small it is.
+                # Release 1.15 fills a shape given as a bare integer however small it is.
                 if math.prod(sizes) < _SMALL and not isinstance(shape, (int, np.integer)):  # type: ignore[arg-type]
                     return make_constant(value, dtype, sizes, scope)
                 shape = convert_to_tensor(as_shape(shape))
-        if not shape.shape.sizes:  # a scalar, or of unknown shape
+        if not shape.shape.sizes:  # a scalar or an unknown shape
             shape = new("Reshape", tensor=shape, shape=[-1])
         return new("Fill", scope, dims=shape, value=make_constant(value, dtype))
 
@@ -176,10 +176,10 @@ def _zero(dtype: DTypeLike) -> Any:
 
 
 def zeros(shape: SizesLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """Returns zeros: a constant where there are fewer than 1000 elements, else a ``Fill``.
+    """Return zeros: a constant for fewer than 1000 elements, otherwise a ``Fill``.
 
     Args:
-        shape: sizes as a list, ``TensorShape``, or integer tensor.
+        shape: sizes as a list, a ``TensorShape`` or an integer tensor.
         dtype: number type, bool (False) or string (empty).
         name: name of the op.
 
@@ -191,10 +191,10 @@ def zeros(shape: SizesLike, dtype: DTypeLike = float32, name: str | None = None)
 
 
 def ones(shape: SizesLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """Returns ones: a constant where there are fewer than 1000 elements, else a ``Fill``.
+    """Return ones: a constant for fewer than 1000 elements, otherwise a ``Fill``.
 
     Args:
-        shape: sizes as a list, ``TensorShape``, or integer tensor.
+        shape: sizes as a list, a ``TensorShape`` or an integer tensor.
         dtype: number type or bool (True).
         name: name of the op.
 
@@ -202,7 +202,7 @@ def ones(shape: SizesLike, dtype: DTypeLike = float32, name: str | None = None) 
         A tensor of that type and shape.
 
     Raises:
-        TypeError: strings, which have no 1.
+        TypeError: the type is string.
     """
     dtype = as_dtype(dtype).base_dtype
     return _filled(True if dtype is bool_type else 1, shape, dtype, name, "ones")
@@ -211,47 +211,45 @@ def ones(shape: SizesLike, dtype: DTypeLike = float32, name: str | None = None) 
 def zeros_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Returns zeros in the shape of ``tensor``.
+    """Return zeros with the shape of ``tensor``.
 
     Args:
         tensor: a tensor of any shape.
-        dtype: number type, bool or string; None: that of ``tensor``.
+        dtype: number type, bool or string; None: same as ``tensor``.
         name: name of the op.
-        optimize: use what is known of the shape (a constant where all of it is),
-            so that the result depends on ``tensor`` less.
+        optimize: use the static shape, as a constant if it is complete, so that the result depends less on ``tensor``.
 
     Returns:
-        A tensor of that type, in ``tensor``'s shape.
+        A tensor of that dtype with the shape of ``tensor``.
     """
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
-        wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
-        if optimize and tensor.shape.is_fully_defined() and wanted.name != "variant":
-            return zeros(tensor.shape, wanted, name=scope)
-        if wanted is not tensor.dtype.base_dtype:
-            return zeros(shape_tensor(tensor) if optimize else new("Shape", input=tensor), wanted, scope)
+        result_type = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
+        if optimize and tensor.shape.is_fully_defined() and result_type.name != "variant":
+            return zeros(tensor.shape, result_type, name=scope)
+        if result_type is not tensor.dtype.base_dtype:
+            return zeros(shape_tensor(tensor) if optimize else new("Shape", input=tensor), result_type, scope)
         return new("ZerosLike", scope, x=tensor)
 
 
 def ones_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Returns ones in the shape of ``tensor``.
+    """Return ones with the shape of ``tensor``.
 
     Args:
         tensor: a tensor of any shape.
-        dtype: number type or bool; None: that of ``tensor``.
+        dtype: number type or bool; None: same as ``tensor``.
         name: name of the op.
-        optimize: use what is known of the shape (a constant where all of it is),
-            so that the result depends on ``tensor`` less.
+        optimize: use the static shape, as a constant if it is complete, so that the result depends less on ``tensor``.
 
     Returns:
-        A tensor of that type, in ``tensor``'s shape.
+        A tensor of that dtype with the shape of ``tensor``.
     """
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
-        wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
-        result = ones(shape_tensor(tensor) if optimize else new("Shape", input=tensor), wanted, scope)
+        result_type = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
+        result = ones(shape_tensor(tensor) if optimize else new("Shape", input=tensor), result_type, scope)
         if optimize:
             result.set_shape(tensor.shape)
         return result
@@ -272,7 +270,7 @@ not_differentiable("ZerosLike", "OnesLike")
 
 
 def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a tensor filled with one value.
+    """Return a tensor filled with one value.
 
     Args:
         dims: the sizes, an int32 or int64 vector.
@@ -283,7 +281,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
         A tensor of ``value``'s type, of shape ``dims``.
 
     Raises:
-        InvalidArgumentError: when it runs: a size is negative, or ``value`` is not a scalar.
+        InvalidArgumentError: at run time, a size is negative, or ``value`` is not a scalar.
     """
     return new("Fill", name, dims=dims, value=value)
 
@@ -307,8 +305,8 @@ def _fill_shape(op: Operation) -> Any:
         raise ValueError(f"Shape must be rank 1 but is rank {dims.shape.ndims}")
     if value.shape.ndims not in (None, 0):
         raise ValueError(f"Shape must be rank 0 but is rank {value.shape.ndims}")
-    shape, known = constant_value_as_shape(dims), constant_value(dims)
-    if known is not None and (known < 0).any():
+    shape, static = constant_value_as_shape(dims), constant_value(dims)
+    if static is not None and (static < 0).any():
         raise ValueError("Fill dimensions must be >= 0")
     return (shape,)
 
@@ -330,26 +328,28 @@ def range(
     dtype: DTypeLike | None = None,
     name: str | None = "range",
 ) -> Tensor:
-    """Returns ``start``, ``start + delta``, ... below ``limit``; above it, if ``delta`` is negative.
+    """Return ``start``, ``start + delta``, ... below ``limit``, or above it for a negative ``delta``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run([tf.range(3), tf.range(3, 9, 2)])
     [array([0, 1, 2], dtype=int32), array([3, 5, 7], dtype=int32)]
 
     Args:
-        start: the first number, a scalar int32, int64, float32 or float64; with one argument the limit, from 0.
-        limit: the end, not included, a scalar.
+        start: the first number, a scalar int32, int64, float32 or float64. A single argument is the limit, and the
+            range starts at 0.
+        limit: the end, excluded, a scalar.
         delta: the step, a scalar other than 0.
-        dtype: their type. None: the last of int32, int64, float32, float64 that an argument has.
+        dtype: the dtype. None: the widest of the arguments', in the order int32, int64, float32, float64.
         name: name of the op.
 
     Returns:
         A vector of that type.
 
     Raises:
-        TypeError: another type.
-        ValueError: values are known and ``delta`` is 0 or leads away from ``limit``, or an argument is not a scalar.
-        InvalidArgumentError: when it runs: likewise.
+        TypeError: an argument has another type.
+        ValueError: static arguments include a ``delta`` of 0 or one away from ``limit``, or an argument is not a
+            scalar.
+        InvalidArgumentError: at run time, as for ValueError.
     """
     if limit is None:
         start, limit = 0, start
@@ -363,9 +363,9 @@ def range(
             for part in parts:
                 if part.dtype.base_dtype not in order:
                     raise TypeError(f"range takes int32, int64, float32 or float64, got {part.dtype.name}")
-            wanted = max((part.dtype.base_dtype for part in parts), key=order.index)
+            result_type = max((part.dtype.base_dtype for part in parts), key=order.index)
             parts = [
-                part if part.dtype.base_dtype is wanted else new("Cast", x=part, DstT=wanted)
+                part if part.dtype.base_dtype is result_type else new("Cast", x=part, DstT=result_type)
                 for part in parts
             ]
         return new("Range", scope, start=parts[0], limit=parts[1], delta=parts[2])
@@ -373,10 +373,10 @@ def range(
 
 @compute("Range", fresh=True, grows=True)
 def _range(xp: ArrayModule, start: Array, limit: Array, delta: Array) -> Array:
-    for one, what in ((start, "start"), (limit, "limit"), (delta, "delta")):
-        if one.ndim:
+    for value, label in ((start, "start"), (limit, "limit"), (delta, "delta")):
+        if value.ndim:
             raise InvalidArgumentError.of(
-                f"{what} must be a scalar, not shape [{','.join(map(str, one.shape))}]"
+                f"{label} must be a scalar, not shape [{','.join(map(str, value.shape))}]"
             )
     first, last, step = start.item(), limit.item(), delta.item()
     count = _range_length(first, last, step)
@@ -420,25 +420,25 @@ def _range_shape(op: Operation) -> Any:
 
 
 def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None) -> Tensor:
-    """Returns evenly spaced values from ``start`` to ``stop``, both included.
+    """Return evenly spaced values from ``start`` to ``stop``, both included.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.linspace(0.0, 1.0, 5)).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
 
     Args:
-        start: the first, a scalar float32 or float64.
-        stop: the last, of the same type.
-        num: how many, a scalar int32 or int64 above 0.
+        start: the first value, a scalar float32 or float64.
+        stop: the last value, of the same type.
+        num: the number of values, a positive scalar int32 or int64.
         name: name of the op.
 
     Returns:
         ``[num]`` of that type.
 
     Raises:
-        TypeError: types differ, or are integers.
-        ValueError: ``num`` is known not to be positive, or an argument not to be a scalar.
-        InvalidArgumentError: when it runs: ``num`` is not positive.
+        TypeError: the types differ or are integers.
+        ValueError: ``num`` is known not to be positive, or an argument is not a scalar.
+        InvalidArgumentError: at run time, ``num`` is not positive.
     """
     return new("LinSpace", name, start=start, stop=stop, num=num)
 
@@ -482,11 +482,11 @@ def eye(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns an identity matrix, or a batch of them.
+    """Return an identity matrix, or a batch of them.
 
     Args:
         num_rows: a scalar integer.
-        num_columns: a scalar integer. None: as many as rows.
+        num_columns: a scalar integer. None: ``num_rows``.
         batch_shape: sizes of leading dimensions, a list or an integer vector. None: none.
         dtype: number type.
         name: name of the scope.
@@ -527,48 +527,48 @@ def one_hot(
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns rows with ``on_value`` at each index and ``off_value`` elsewhere.
+    """Return rows with ``on_value`` at each index and ``off_value`` elsewhere.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.one_hot([0, 2, -1], 3)).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
 
     Args:
-        indices: uint8, int32 or int64 of any shape; one out of range gives a row without ``on_value``.
+        indices: uint8, int32 or int64 of any shape; an index out of range gives a row of ``off_value``.
         depth: length of a row, a scalar int32.
         on_value: a scalar. None: 1.
         off_value: a scalar of the same type. None: 0.
-        axis: where the new dimension goes, from 0. None or -1: last.
-        dtype: type of the result. None: that of the values, float32 where none is given.
+        axis: position of the new dimension, from 0. None or -1: last.
+        dtype: dtype of the result. None: that of the values, float32 by default.
         name: name of the op.
 
     Returns:
-        A tensor of that type, with ``indices``' dimensions and one of size ``depth``.
+        A tensor of that dtype, with the dimensions of ``indices`` and a new one of size ``depth``.
 
     Raises:
-        TypeError: the values do not have the type ``dtype``, or indices are no integers.
+        TypeError: the values do not have the dtype ``dtype``, or indices are not integers.
         ValueError: ``axis`` is out of range.
-        InvalidArgumentError: when it runs: ``depth`` is negative.
+        InvalidArgumentError: at run time, ``depth`` is negative.
     """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
-        wanted = None if dtype is None else as_dtype(dtype).base_dtype
+        result_type = None if dtype is None else as_dtype(dtype).base_dtype
         types = [
             None if value is None else convert_to_tensor(value).dtype.base_dtype
             for value in (on_value, off_value)
         ]
-        if wanted is None:
-            wanted = next((one for one in types if one is not None), float32)
+        if result_type is None:
+            result_type = next((item for item in types if item is not None), float32)
         if dtype is None and None not in types and types[0] is not types[1]:
             raise TypeError(f"dtype {types[0]} of on_value does not match dtype {types[1]} of off_value")
         for label, kind in zip(("on_value", "off_value"), types, strict=True):
-            if kind is not None and kind is not wanted:
+            if kind is not None and kind is not result_type:
                 raise TypeError(f"dtype {kind} of {label} does not match dtype parameter {dtype}")
         if on_value is None:
-            on_value = convert_to_tensor(1, wanted, name="on_value")
+            on_value = convert_to_tensor(1, result_type, name="on_value")
         if off_value is None:
-            off_value = convert_to_tensor(0, wanted, name="off_value")
+            off_value = convert_to_tensor(0, result_type, name="off_value")
         return new(
-            "OneHot", scope, indices=indices, depth=depth, on_value=on_value, off_value=off_value, T=wanted,
+            "OneHot", scope, indices=indices, depth=depth, on_value=on_value, off_value=off_value, T=result_type,
             axis=-1 if axis is None else axis,
         )  # fmt: skip
 
@@ -586,7 +586,7 @@ def _one_hot(
         hot = np.flatnonzero((places >= 0) & (places < count))
         rows[hot, places[hot]] = on_value
         rows = rows.reshape(*indices.shape, count)
-    else:  # a GPU does not wait to be asked how many there are
+    else:  # do not synchronise the GPU to count the indices
         rows = xp.where(indices[..., None] == xp.arange(count), on_value, off_value)
     return rows if axis == -1 else xp.ascontiguousarray(xp.moveaxis(rows, -1, axis))
 

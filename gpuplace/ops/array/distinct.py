@@ -1,4 +1,4 @@
-"""Distinct values: which there are, how often, and those of one vector that another has not.
+"""Distinct values: the values themselves, their counts, and the values of one vector that another lacks.
 
 Source: tensorflow/python/ops/array_ops.py and tensorflow/core/kernels/unique_op.cc, listdiff_op.cc, release 1.15.
 """
@@ -24,11 +24,11 @@ __all__ = [
 ]  # fmt: skip
 
 _MANY = 256
-"""From so many elements on it takes less time to sort them by keys."""
+"""From this number of elements on, sorting by keys is faster."""
 
 
 def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Any:
-    """Returns the distinct values of a vector in the order they appear, and each element's place among them.
+    """Return the distinct values of a vector in order of appearance, and each element's index among them.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.unique([4, 4, 2]))
@@ -36,32 +36,32 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
 
     Args:
         x: ``[n]``, numbers, bools or strings; in host memory, whatever the device.
-        out_idx: type of the places, int32 or int64.
+        out_idx: type of the indices, int32 or int64.
         name: name of the op.
 
     Returns:
         ``y``, ``[count]``, of ``x``'s type, and ``idx``, ``[n]``, of type ``out_idx``.
 
     Raises:
-        InvalidArgumentError: when it runs: ``x`` is not a vector.
+        InvalidArgumentError: at run time, ``x`` is not a vector.
     """
     op = apply_op("Unique", name, x=x, out_idx=out_idx)
     return UniqueValues(*op.outputs)
 
 
 def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Any:
-    """Returns what ``unique`` does, and how often each value appears; on the CPU only.
+    """Return the distinct values and indices, as ``unique``, and the count of each value; on the CPU only.
 
     Args:
         x: ``[n]``, numbers, bools or strings.
-        out_idx: type of places and counts, int32 or int64.
+        out_idx: type of the indices and counts, int32 or int64.
         name: name of the op.
 
     Returns:
         ``y``, ``[count]``, of ``x``'s type, ``idx``, ``[n]``, and ``count``, ``[count]``, of type ``out_idx``.
 
     Raises:
-        InvalidArgumentError: when it runs: ``x`` is not a vector.
+        InvalidArgumentError: at run time, ``x`` is not a vector.
     """
     op = apply_op("UniqueWithCounts", name, x=x, out_idx=out_idx)
     return UniqueCounts(*op.outputs)
@@ -74,8 +74,8 @@ def _unique(xp: Any, x: Array, *, out_idx: Any, ctx: Any) -> Any:
     keys = ordered_keys(x) if x.size >= _MANY else None
     if keys is not None:
         values, index, counts = _distinct(xp, x, keys)
-        found = values, index.astype(out_idx.as_numpy_dtype)
-        return found if ctx.op.type == "Unique" else (*found, counts.astype(out_idx.as_numpy_dtype))
+        results = values, index.astype(out_idx.as_numpy_dtype)
+        return results if ctx.op.type == "Unique" else (*results, counts.astype(out_idx.as_numpy_dtype))
     places: dict[Any, int] = {}
     index = [places.setdefault(value, len(places)) for value in x.tolist()]
     kind = out_idx.as_numpy_dtype
@@ -84,10 +84,10 @@ def _unique(xp: Any, x: Array, *, out_idx: Any, ctx: Any) -> Any:
         values[:] = list(places)
     else:
         values = xp.array(list(places), x.dtype)
-    found = values, xp.array(index, kind)
+    results = values, xp.array(index, kind)
     if ctx.op.type == "Unique":
-        return found
-    return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
+        return results
+    return *results, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
 
 
 @compute("UniqueV2", "UniqueWithCountsV2", slow=True)
@@ -112,10 +112,10 @@ def _unique_along(xp: Any, x: Array, axis: Array, *, out_idx: Any, ctx: Any) -> 
         if len(firsts) < len(places):
             firsts.append(number)
     kind = out_idx.as_numpy_dtype
-    found = xp.moveaxis(slices[xp.array(firsts, xp.int64)], 0, at), xp.array(index, kind)
+    results = xp.moveaxis(slices[xp.array(firsts, xp.int64)], 0, at), xp.array(index, kind)
     if not has_counts:
-        return found
-    return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
+        return results
+    return *results, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
 
 
 @shape_function("UniqueV2", "UniqueWithCountsV2")
@@ -127,7 +127,7 @@ def _unique_along_shape(op: Operation) -> Any:
 
 
 def _distinct(xp: ArrayModule, x: Array, keys: Array) -> tuple[Any, Any, Any]:
-    """The distinct values in the order of their first appearance, each element's place among them, and counts."""
+    """Return the distinct values in order of appearance, each element's index among them, and counts."""
     order = positions(xp.sort(keys))
     values = x[order]
     starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), values[1:] != values[:-1]]))
@@ -147,7 +147,7 @@ def _unique_shape(op: Operation) -> Any:
 
 
 def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = int32, name: str | None = None) -> Any:
-    """Returns the values of a vector that are not in another, and their positions; on the CPU only.
+    """Return the values of a vector that another lacks, and their positions; on the CPU only.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.setdiff1d([1, 2, 3, 4], [2, 4])).out.tolist()
@@ -155,12 +155,12 @@ def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = int32, name
 
     Args:
         x: ``[n]``, numbers or strings.
-        y: ``[m]``, of the same type: what is left out.
+        y: ``[m]``, of the same type: the values to remove.
         index_dtype: type of the positions, int32 or int64.
         name: name of the op.
 
     Returns:
-        ``out``, of ``x``'s type, and ``idx``, of type ``index_dtype``, equally long.
+        ``out``, of ``x``'s type, and ``idx``, of type ``index_dtype``, of equal length.
 
     Raises:
         TypeError: the types differ.
@@ -182,27 +182,27 @@ def _list_diff_shape(op: Operation) -> Any:
 
 
 class UniqueValues(NamedTuple):
-    """What ``unique`` gives."""
+    """Result of ``unique``."""
 
     y: Any
     """[n]: the values, each once."""
     idx: Any
-    """Position in ``y`` of every element."""
+    """[n]: the index in ``y`` of each element."""
 
 
 class UniqueCounts(NamedTuple):
-    """What ``unique_with_counts`` gives."""
+    """Result of ``unique_with_counts``."""
 
     y: Any
     """[n]: the values, each once."""
     idx: Any
-    """Position in ``y`` of every element."""
+    """[n]: the index in ``y`` of each element."""
     count: Any
-    """[n]: how often each value occurs."""
+    """[n]: the count of each value."""
 
 
 class ListDifference(NamedTuple):
-    """What ``setdiff1d`` gives."""
+    """Result of ``setdiff1d``."""
 
     out: Any
     """[n]: the values."""

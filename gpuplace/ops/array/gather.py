@@ -1,6 +1,6 @@
-"""Parts of a tensor by index: gather, gather_nd, scatter_nd, masks; choosing between tensors by condition.
+"""Slices of a tensor by index: gather, gather_nd, scatter_nd, masks; selecting between tensors by condition.
 
-On the CPU an index out of range is an error; on a GPU, where checking would wait for the device, the result there is 0.
+On the CPU an index out of range is an error. On a GPU, where a check would stall, the result there is 0.
 
 Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/gather_op.cc, gather_nd_op.cc,
 scatter_nd_op.cc, cwise_op_select.cc, where_op.cc, release 1.15.
@@ -56,27 +56,27 @@ def gather(
     axis: TensorLike | None = None,
     batch_dims: int | None = 0,
 ) -> Tensor:
-    """Returns the slices of ``params`` at ``indices`` along ``axis``.
+    """Return the slices of ``params`` at ``indices`` along ``axis``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.gather([[1, 2], [3, 4], [5, 6]], [2, 0])).tolist()
     [[5, 6], [1, 2]]
 
     Args:
-        params: a tensor of any type, or a resource variable, of which only the slices are read.
+        params: a tensor of any type, or a resource variable, of which only these slices are read.
         indices: int32 or int64 of any shape.
         validate_indices: ignored; deprecated.
         name: name of the op.
-        axis: the dimension that the indices count, a scalar integer. None: the first after the batch dimensions.
-        batch_dims: how many leading dimensions ``params`` and ``indices`` share; None: none.
+        axis: the dimension to index, a scalar integer. None: the first after the batch dimensions.
+        batch_dims: the number of leading dimensions that ``params`` and ``indices`` share; None: 0.
 
     Returns:
         ``params``' type, ``[*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]``.
 
     Raises:
-        TypeError: indices are no integers.
-        ValueError: ``axis`` is known to be out of range, or less than ``batch_dims``.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
+        TypeError: indices are not integers.
+        ValueError: ``axis`` is known to be out of range or less than ``batch_dims``.
+        InvalidArgumentError: at run time on the CPU, an index is out of range; on a GPU the result there is 0.
     """
     if batch_dims is None:
         if axis is None:
@@ -93,7 +93,7 @@ def gather(
 
 
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
-    """Returns slices of ``params`` by indices of their own for each batch. Deprecated; see ``gather``.
+    """Return slices of ``params`` by separate indices for each batch. Deprecated; use ``gather``.
 
     Args:
         params: ``[*batch, n, ...]`` of any type.
@@ -104,8 +104,8 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
         ``[*batch, k, ...]`` of ``params``' type.
 
     Raises:
-        ValueError: the rank of ``indices`` is not known.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
+        ValueError: the rank of ``indices`` is unknown.
+        InvalidArgumentError: at run time on the CPU, an index is out of range; on a GPU the result there is 0.
     """
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
@@ -117,7 +117,7 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 
 
 def _checked(xp: Any, indices: Any, limit: int, ctx: Any) -> tuple[Any, Any]:
-    """Indices that are in range, and where they were not (None on the CPU, where that is an error)."""
+    """Return indices in range, and a mask of those that were not (None on the CPU, where that is an error)."""
     wrong = (indices < 0) | (indices >= limit)
     if ctx.device_type == "GPU":
         return xp.where(wrong, 0, indices), wrong
@@ -134,7 +134,7 @@ def _take(xp: ArrayModule, params: Array, indices: Array, axis: int, ctx: Array)
         shape = (*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :])
         return xp.zeros(shape, params.dtype)
     result = xp.take(params, safe, axis=axis)
-    if params.dtype == object:  # one string is no array
+    if params.dtype == object:  # NumPy returns one string as a scalar
         result = xp.asarray(result, object)
     if wrong is not None:
         mask = wrong.reshape((1,) * axis + wrong.shape + (1,) * (params.ndim - axis - 1))
@@ -161,11 +161,11 @@ def _gather_v2(
             f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
         )
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
-    return taken(xp, params, indices, at % params.ndim, batch, ctx)
+    return gather_slices(xp, params, indices, at % params.ndim, batch, ctx)
 
 
-def taken(xp: ArrayModule, params: Array, indices: Array, at: int, batch: int, ctx: Array) -> Array:
-    """Slices along dimension ``at`` of arrays that share their first ``batch`` dimensions with ``indices``."""
+def gather_slices(xp: ArrayModule, params: Array, indices: Array, at: int, batch: int, ctx: Array) -> Array:
+    """Return slices along dimension ``at`` of arrays that share their first ``batch`` dimensions with ``indices``."""
     if not batch:
         return _take(xp, params, indices, at, ctx)
     shared = params.shape[:batch]
@@ -221,44 +221,49 @@ def _gather_grad(op: Operation, grad: Tensor) -> tuple[Any, None]:
 
 @gradient("GatherV2")
 def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
-    """Rows of the first axis come back as ``IndexedSlices``; other axes are moved to the front and summed."""
+    """Gradient of ``gather``: ``IndexedSlices`` for the first axis; other axes are moved to the front and summed."""
     indices, axis, shared = op.inputs[1], op.inputs[2], op.attrs["batch_dims"]
     if shared and indices.shape.ndims is None:
         raise TypeError(
             "The gradient of a gather with batch_dims needs the rank of indices, which is unknown."
-            " Say what is known of it: indices.set_shape([None, None])"
+            " Set it: indices.set_shape([None, None])"
         )
     shared = shared % indices.shape.ndims if shared < 0 else shared
-    known = constant_value(axis)
-    if known is not None and int(known) == 0:
+    static_axis = constant_value(axis)
+    if static_axis is not None and int(static_axis) == 0:
         return _slices_grad(op, grad), None, None
-    given, _ = _shape_and_count(op)
-    outer, inner = given[:axis], given[axis:][1:]
+    params_shape, _ = _shape_and_count(op)
+    outer, inner = params_shape[:axis], params_shape[axis:][1:]
     whole = concat([outer, [-1], inner], 0)
     rank, at = size_of(whole), size_of(outer)
     batch, between, behind = range_of(shared), range_of(shared, at), range_of(at + 1, rank)
     values = reshape(grad, whole)
     values = transpose(values, concat([batch, [at], between, behind], 0))
     summed = _summed_rows(
-        given, values, indices, shared, given[axis], known is not None and int(known) == shared
+        params_shape,
+        values,
+        indices,
+        shared,
+        params_shape[axis],
+        static_axis is not None and int(static_axis) == shared,
     )
     back = concat([batch, between + 1, [shared], behind], 0)
     return transpose(summed, back), None, None
 
 
 def _summed_rows(
-    given: Tensor, values: TensorLike, indices: Tensor, shared: int, size: Tensor, is_next: bool
+    params_shape: Tensor, values: TensorLike, indices: Tensor, shared: int, size: Tensor, is_next: bool
 ) -> Tensor:
-    """Rows added up by their indices, which stand after the dimensions that values and indices share.
+    """Sum rows by their indices, which follow the dimensions that values and indices share.
 
     Args:
-        given: the sizes of the tensor that was gathered from.
+        params_shape: sizes of the gathered tensor.
         values: the rows.
-        indices: where each is from.
-        shared: how many dimensions are shared.
-        size: how many rows there are after the shared dimensions.
-        is_next: whether the rows' dimension follows the shared ones. Where it does not, release 1.15 counts the rows
-            of another dimension, and its gradient is wrong; this one is right.
+        indices: the row that each value comes from.
+        shared: number of shared dimensions.
+        size: number of rows after the shared dimensions.
+        is_next: whether the rows' dimension directly follows the shared ones. If not, release 1.15 counts the rows of
+            another dimension and returns a wrong gradient; this one is correct.
     """
     count = new("ExpandDims", input=size_of(indices), dim=0)
     if not shared:
@@ -268,18 +273,19 @@ def _summed_rows(
     batches = new("Prod", input=outer, reduction_indices=[0])
     flat = concat([[-1], inner], 0)
     given_size, size = size, size * batches
-    positions = _with_batch_offsets(given, indices, shared, None if is_next else given_size)
+    positions = _with_batch_offsets(params_shape, indices, shared, None if is_next else given_size)
     values = reshape(values, flat)
     summed = unsorted_segment_sum(values, reshape(positions, count), size)
     return reshape(summed, concat([outer, flat], 0))
 
 
-def _with_batch_offsets(given: Tensor, indices: Tensor, shared: int, size: Tensor | None) -> Tensor:
-    """Indices of rows in all batches one after the other; ``size``: how many rows a batch has, if it is another number
-    than ``given[shared]``.
+def _with_batch_offsets(params_shape: Tensor, indices: Tensor, shared: int, size: Tensor | None) -> Tensor:
+    """Offset row indices by batch, as if all batches were concatenated.
+
+    ``size`` is the number of rows of a batch if it differs from ``params_shape[shared]``.
     """
     kind, rank = indices.dtype.base_dtype, indices.shape.ndims or 0
-    sizes = cast(given, kind)
+    sizes = cast(params_shape, kind)
     rows = ones((), kind)
     for axis in range(shared, 0, -1):
         count = sizes[axis - 1]
@@ -291,23 +297,23 @@ def _with_batch_offsets(given: Tensor, indices: Tensor, shared: int, size: Tenso
 
 
 def _shape_and_count(op: Operation) -> tuple[Any, Tensor]:
-    """The sizes of the tensor that was gathered from, and the number of indices as a vector."""
+    """Return the sizes of the gathered tensor, and the number of indices as a vector."""
     params, indices = op.inputs[0], op.inputs[1]
     with params.graph.colocate_with(params.op):
-        given = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
-    return given, new("ExpandDims", input=size_of(indices), dim=0)
+        params_shape = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
+    return params_shape, new("ExpandDims", input=size_of(indices), dim=0)
 
 
 def _slices_grad(op: Operation, grad: Tensor) -> Any:
-    given, count = _shape_and_count(op)
-    values = reshape(grad, concat([count, given[1:]], 0))
-    return IndexedSlices(values, reshape(op.inputs[1], count), given)
+    params_shape, count = _shape_and_count(op)
+    values = reshape(grad, concat([count, params_shape[1:]], 0))
+    return IndexedSlices(values, reshape(op.inputs[1], count), params_shape)
 
 
 def gather_nd(
     params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0
 ) -> Tensor:
-    """Returns the slices of ``params`` at the index vectors in the last dimension of ``indices``.
+    """Return the slices of ``params`` at the index vectors in the last dimension of ``indices``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])).tolist()
@@ -315,46 +321,47 @@ def gather_nd(
 
     Args:
         params: a tensor of any type.
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions of ``params``.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions of ``params``.
         name: name of the op.
-        batch_dims: how many leading dimensions ``params`` and ``indices`` share; the index vectors are for those after.
+        batch_dims: the number of leading dimensions that ``params`` and ``indices`` share; indices count from the next
+            one.
 
     Returns:
         ``params``' type, ``[*indices.shape[:-1], *params.shape[batch_dims + depth:]]``.
 
     Raises:
-        TypeError: ``batch_dims`` is no number, or not known while the graph is built.
+        TypeError: ``batch_dims`` is not a number, or is unknown while the graph is built.
         ValueError: ``batch_dims`` is negative or not below the rank of ``indices`` or ``params``, or ``depth`` is known
             to exceed the rank of ``params``.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
+        InvalidArgumentError: at run time on the CPU, an index is out of range; on a GPU the result there is 0.
     """
-    known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
+    static = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
     try:
-        count = int(known.item() if hasattr(known, "item") else known)
+        count = int(static.item() if hasattr(static, "item") else static)
     except TypeError:
         raise TypeError(f"batch_dims must be an int; got {batch_dims!r}") from None
     if count:
         return batch_gather_nd(params, indices, count, name)
     if hasattr(params, "gather_nd"):
-        found: Tensor = params.gather_nd(indices, name=name)
-        return found
+        result: Tensor = params.gather_nd(indices, name=name)
+        return result
     return new("GatherNd", name, params=params, indices=indices)
 
 
 def batch_gather_nd(
     params: TensorLike, indices: TensorLike, batch_dims: int, name: str | None = None
 ) -> Tensor:
-    """``gather_nd`` with ``batch_dims`` above 0: it gives the index vectors their position in the batch.
+    """``gather_nd`` with ``batch_dims`` above 0: prepend the batch position to the index vectors.
 
     Args:
-        params: as for ``gather_nd``, as are the others.
+        params: as for ``gather_nd``.
         indices: the index vectors.
-        batch_dims: how many leading dimensions both share.
+        batch_dims: the number of leading dimensions that both share.
         name: name of the scope.
 
     Raises:
-        TypeError: ``batch_dims`` is no number.
-        ValueError: it is negative, or not below the rank of ``indices`` or ``params``.
+        TypeError: ``batch_dims`` is not a number.
+        ValueError: ``batch_dims`` is negative, or not below the rank of ``indices`` or ``params``.
     """
     if not hasattr(batch_dims, "__index__"):
         raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
@@ -377,7 +384,9 @@ def batch_gather_nd(
             new("Cast", x=new("Range", start=0, limit=size, delta=1), DstT=indices.dtype)
             for size in new_list("Unpack", value=batch, num=batch_dims)
         ]
-        grid = transpose(new("Pack", values=[reshape(one, [-1]) for one in meshgrid(*ranges, indexing="ij")]))
+        grid = transpose(
+            new("Pack", values=[reshape(item, [-1]) for item in meshgrid(*ranges, indexing="ij")])
+        )
         inner = new("Rank", input=indices) - batch_dims - 1
         ones = new("Fill", dims=new("ExpandDims", input=inner, dim=0), value=1)
         grid_sizes = shape_of(grid)
@@ -385,18 +394,18 @@ def batch_gather_nd(
         grid = tile(grid, new("ConcatV2", values=[[1], sizes[batch_dims:-1], [1]], axis=0))
         rows = new("ConcatV2", values=[new("ExpandDims", input=count, dim=0), sizes[batch_dims:]], axis=0)
         whole = new("ConcatV2", values=[grid, reshape(indices, rows)], axis=-1)
-        found = new("GatherNd", params=params, indices=whole)
-        final = new("ConcatV2", values=[batch, shape_of(found)[1:]], axis=0)
-        return reshape(found, final)
+        result = new("GatherNd", params=params, indices=whole)
+        final = new("ConcatV2", values=[batch, shape_of(result)[1:]], axis=0)
+        return reshape(result, final)
 
 
-def _depth(indices: Any, rank: int, what: str) -> int:
+def _depth(indices: Any, rank: int, label: str) -> int:
     if not indices.ndim:
         raise InvalidArgumentError.of("indices must be at least a vector")
     depth: int = indices.shape[-1]
     if depth > rank:
         raise InvalidArgumentError.of(
-            f"index innermost dimension length must be <= {what} rank; saw: {depth} vs. {rank}"
+            f"index innermost dimension length must be <= {label} rank; saw: {depth} vs. {rank}"
         )
     return depth
 
@@ -404,7 +413,7 @@ def _depth(indices: Any, rank: int, what: str) -> int:
 def _columns(
     xp: ArrayModule, indices: Array, sizes: tuple[int, ...], ctx: Any, sentence: str
 ) -> tuple[Any, Any]:
-    """An index array per dimension, and where it was out of range (None on the CPU: an error)."""
+    """Return an index array per dimension, and a mask of indices out of range (None on the CPU: an error there)."""
     depth = len(sizes)
     wrong = ((indices < 0) | (indices >= xp.asarray(sizes, indices.dtype).reshape(depth))).any(axis=-1)
     if ctx.device_type == "GPU":
@@ -417,8 +426,8 @@ def _columns(
     return tuple(indices[..., d] for d in range(depth)), None
 
 
-def taken_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Array:
-    """The slices of an array at index vectors."""
+def gather_slices_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Array:
+    """Return the slices of an array at index vectors."""
     depth = _depth(indices, params.ndim, "params")
     text = brackets(TensorShape(params.shape))
     sentence = "indices[{place}] = [{bad}] does not index into param shape " + text
@@ -437,16 +446,16 @@ def taken_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Arra
 
 @compute("GatherNd", fresh=True)
 def _gather_nd(xp: ArrayModule, params: Array, indices: Array, *, ctx: Any) -> Array:
-    return taken_nd(xp, params, indices, ctx)
+    return gather_slices_nd(xp, params, indices, ctx)
 
 
 @shape_function("GatherNd")
 def _gather_nd_shape(op: Operation) -> Any:
-    return (shape_taken_nd(op.inputs[0].shape, op.inputs[1].shape),)
+    return (gather_nd_shape(op.inputs[0].shape, op.inputs[1].shape),)
 
 
-def shape_taken_nd(params: TensorShape, indices: TensorShape) -> TensorShape:
-    """The shape of slices of ``params`` at index vectors; ValueError if these are too long."""
+def gather_nd_shape(params: TensorShape, indices: TensorShape) -> TensorShape:
+    """Return the shape of slices of ``params`` at index vectors; raise ValueError if the vectors are too long."""
     sizes, places = params.sizes, require_rank_at_least(indices, 1).sizes
     if sizes is None or places is None or places[-1] is None:
         return UNKNOWN_SHAPE
@@ -461,21 +470,21 @@ def shape_taken_nd(params: TensorShape, indices: TensorShape) -> TensorShape:
 @gradient("GatherNd")
 def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
     params, indices = op.inputs
-    given = shape_of(params, out_type=indices.dtype.base_dtype)
+    params_shape = shape_of(params, out_type=indices.dtype.base_dtype)
     if indices.shape.ndims == 2 and indices.shape[-1].value == 1:  # rows
-        return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), given), None
-    return new("ScatterNd", indices=indices, updates=grad, shape=given), None
+        return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), params_shape), None
+    return new("ScatterNd", indices=indices, updates=grad, shape=params_shape), None
 
 
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
-    """Returns zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``.
+    """Return zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.scatter_nd([[1], [3], [1]], [9, 8, 1], [5])).tolist()
     [0, 10, 0, 8, 0]
 
     Args:
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         updates: ``[*indices.shape[:-1], *shape[depth:]]``, numbers.
         shape: sizes of the result, a vector of ``indices``' type.
         name: name of the op.
@@ -485,8 +494,8 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
 
     Raises:
         TypeError: ``indices`` and ``shape`` differ in type.
-        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
-            such updates out.
+        InvalidArgumentError: at run time, shapes do not match or, on the CPU, an index is out of range; a GPU ignores
+            such updates.
     """
     return new("ScatterNd", name, indices=indices, updates=updates, shape=shape)
 
@@ -494,7 +503,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
 def scattered_nd(
     xp: ArrayModule, result: Array, indices: Array, updates: Array, ctx: Array, add: bool
 ) -> Array:
-    """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
+    """Apply updates to an array at index vectors, in place if there are any; return the result."""
     if not result.ndim:
         raise InvalidArgumentError.of("Output must be at least 1-D, got shape: []")
     if not result.size:
@@ -508,7 +517,7 @@ def scattered_nd(
         raise InvalidArgumentError.of(
             "The outermost dimension of updates and indices must match. Got indices.shape "
             f"{brackets(TensorShape(indices.shape))}, updates.shape {brackets(TensorShape(updates.shape))}",
-            hint="indices are vectors, one for each update: shape [updates, depth]",
+            hint="pass one index vector per update: shape [updates, depth]",
         )
     depth = _depth(indices, result.ndim, "output")
     text = brackets(TensorShape(result.shape))
@@ -522,9 +531,9 @@ def scattered_nd(
         )
     columns, wrong = _columns(xp, indices, result.shape[:depth], ctx, sentence)
     if wrong is not None:
-        kept = ~wrong.reshape(-1)
-        columns = tuple(column.reshape(-1)[kept] for column in columns)
-        updates = updates.reshape(-1, *result.shape[depth:])[kept]
+        in_range = ~wrong.reshape(-1)
+        columns = tuple(column.reshape(-1)[in_range] for column in columns)
+        updates = updates.reshape(-1, *result.shape[depth:])[in_range]
     if not depth:
         return (
             result + updates.reshape(-1, *result.shape).sum(axis=0)
@@ -568,11 +577,11 @@ def _scatter_nd_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, None]:
 def tensor_scatter_update(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns a copy of ``tensor`` with ``updates`` put at the index vectors of ``indices``.
+    """Return a copy of ``tensor`` with ``updates`` assigned at the index vectors of ``indices``.
 
     Args:
         tensor: numbers, bools or strings of rank 1 or more (on a GPU float32 or float64).
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         updates: ``[*indices.shape[:-1], *tensor.shape[depth:]]``, of ``tensor``'s type.
         name: name of the op.
 
@@ -581,8 +590,8 @@ def tensor_scatter_update(
 
     Raises:
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
-            such updates out.
+        InvalidArgumentError: at run time, shapes do not match or, on the CPU, an index is out of range; a GPU ignores
+            such updates.
     """
     return new("TensorScatterUpdate", name, tensor=tensor, indices=indices, updates=updates)
 
@@ -590,11 +599,11 @@ def tensor_scatter_update(
 def tensor_scatter_add(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``.
+    """Return a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``.
 
     Args:
         tensor: numbers of rank 1 or more (on a GPU float32 or float64).
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         updates: ``[*indices.shape[:-1], *tensor.shape[depth:]]``, of ``tensor``'s type.
         name: name of the op.
 
@@ -603,8 +612,8 @@ def tensor_scatter_add(
 
     Raises:
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
-            such updates out.
+        InvalidArgumentError: at run time, shapes do not match or, on the CPU, an index is out of range; a GPU ignores
+            such updates.
     """
     return new("TensorScatterAdd", name, tensor=tensor, indices=indices, updates=updates)
 
@@ -612,20 +621,20 @@ def tensor_scatter_add(
 def tensor_scatter_sub(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns a tensor from which ``updates`` are subtracted at the index vectors in the last dimension of ``indices``.
+    """Return a copy of ``tensor`` with ``updates`` subtracted at the index vectors of ``indices``.
 
     Args:
         tensor: numbers.
         indices: ``[..., depth]``, int32 or int64.
-        updates: ``tensor``'s type, ``[*indices.shape[:-1], *tensor.shape[depth:]]``; all count where positions repeat.
+        updates: ``tensor``'s type, ``[*indices.shape[:-1], *tensor.shape[depth:]]``; repeated positions accumulate.
         name: name of the op.
 
     Returns:
         A tensor like ``tensor``.
 
     Raises:
-        ValueError: the shapes are known and do not fit.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time on the CPU, an index is out of range.
     """
     return new("TensorScatterSub", name, tensor=tensor, indices=indices, updates=updates)
 
@@ -637,9 +646,9 @@ tensor_scatter_nd_update = tensor_scatter_update
 
 @compute("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub")
 def _tensor_scatter(xp: ArrayModule, tensor: Array, indices: Array, updates: Array, *, ctx: Any) -> Array:
-    how = ctx.op.type
-    given = -updates if how == "TensorScatterSub" else updates
-    return scattered_nd(xp, xp.array(tensor), indices, given, ctx, add=how != "TensorScatterUpdate")
+    op_type = ctx.op.type
+    values = -updates if op_type == "TensorScatterSub" else updates
+    return scattered_nd(xp, xp.array(tensor), indices, values, ctx, add=op_type != "TensorScatterUpdate")
 
 
 @compute("ScatterNdNonAliasingAdd")
@@ -662,8 +671,8 @@ def _tensor_scatter_shape(op: Operation) -> Any:
 @gradient("TensorScatterUpdate")
 def _tensor_scatter_update_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
     _, indices, updates = op.inputs
-    taken = gather_nd(grad, indices)
-    return tensor_scatter_update(identity(grad), indices, zeros_like(updates)), None, taken
+    gathered = gather_nd(grad, indices)
+    return tensor_scatter_update(identity(grad), indices, zeros_like(updates)), None, gathered
 
 
 @gradient("ScatterNdNonAliasingAdd")
@@ -673,23 +682,23 @@ def _scatter_nd_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Ten
 
 @gradient("TensorScatterAdd")
 def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
-    taken = gather_nd(grad, op.inputs[1])
-    return identity(grad), None, taken
+    gathered = gather_nd(grad, op.inputs[1])
+    return identity(grad), None, gathered
 
 
 @gradient("TensorScatterSub")
 def _tensor_scatter_sub_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
-    taken = gather_nd(grad, op.inputs[1])
-    return identity(grad), None, -taken
+    gathered = gather_nd(grad, op.inputs[1])
+    return identity(grad), None, -gathered
 
 
-# Masks and choices
+# Masks and selection
 
 
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:
-    """Returns the slices of ``tensor`` where ``mask`` is True.
+    """Return the slices of ``tensor`` where ``mask`` is True.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.boolean_mask([1, 2, 3], [True, False, True])).tolist()
@@ -697,15 +706,15 @@ def boolean_mask(
 
     Args:
         tensor: a tensor of any type.
-        mask: bool, of known rank of at least 1, shaped like the dimensions of ``tensor`` from ``axis`` on.
+        mask: bool, of static rank 1 or more, with the sizes of ``tensor``'s dimensions from ``axis`` on.
         name: name of the scope.
-        axis: the first dimension that the mask stands for. None: 0.
+        axis: the first dimension of ``tensor`` that the mask covers. None: 0.
 
     Returns:
-        ``tensor``'s type; one dimension in place of the mask's, as long as there are True elements.
+        A tensor of ``tensor``'s type; one dimension, with one entry per True element, replaces the mask's.
 
     Raises:
-        ValueError: the mask is a scalar, of unknown rank, or does not fit.
+        ValueError: the mask is a scalar, has an unknown rank, or does not match the tensor.
     """
     with name_scope(name, "boolean_mask", [tensor, mask]):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -739,7 +748,7 @@ def _slice_of_shape(tensor: Tensor, part: slice) -> Tensor:
 def where(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the coordinates of True elements, or ``x`` where ``condition`` is True and ``y`` elsewhere.
+    """Return the coordinates of True elements, or ``x`` where ``condition`` is True and ``y`` elsewhere.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.where([True, False], [1, 2], [3, 4])).tolist()
@@ -748,8 +757,8 @@ def where(
     [[1], [2]]
 
     Args:
-        condition: bool, in ``x``'s shape; or a scalar, or a vector that chooses rows of ``x``.
-        x: a tensor of any type. None, together with ``y``: coordinates are wanted.
+        condition: bool, in ``x``'s shape; or a scalar, or a vector that selects rows of ``x``.
+        x: a tensor of any type. None, together with ``y``: return coordinates.
         y: of the same type and shape.
         name: name of the op.
 
@@ -757,7 +766,7 @@ def where(
         ``x``'s type and shape; or int64 ``[count, rank]``, in row-major order.
 
     Raises:
-        ValueError: only one of ``x`` and ``y`` is given, or shapes are known and do not fit.
+        ValueError: only one of ``x`` and ``y`` is given, or static shapes do not match.
         TypeError: ``condition`` is not bool, or the types differ.
     """
     if x is None and y is None:
@@ -771,11 +780,11 @@ def where(
 def where_v2(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns what ``where`` does, but ``condition``, ``x`` and ``y`` broadcast as in NumPy (op ``SelectV2``).
+    """``where`` with NumPy broadcasting of ``condition``, ``x`` and ``y`` (op ``SelectV2``).
 
     Args:
         condition: bool, of any shape.
-        x: a tensor of any type. None, together with ``y``: coordinates are wanted.
+        x: a tensor of any type. None, together with ``y``: return coordinates.
         y: of the same type; the shapes broadcast.
         name: name of the op.
 
@@ -783,7 +792,7 @@ def where_v2(
         ``x``'s type, in the broadcast shape; or int64 ``[count, rank]``, in row-major order.
 
     Raises:
-        ValueError: only one of ``x`` and ``y`` is given, or shapes are known and do not fit.
+        ValueError: only one of ``x`` and ``y`` is given, or static shapes do not match.
         TypeError: ``condition`` is not bool, or the types differ.
     """
     if x is None and y is None:
@@ -851,11 +860,11 @@ def _select_v2_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     results = []
     for source, shares in ((x, (grad, zero)), (y, (zero, grad))):
         share = where_v2(condition, *shares)
-        given = shape_tensor(source)
+        source_shape = shape_tensor(source)
         whole = shape_tensor(op.outputs[0]) if whole is None else whole
-        axes = apply_op("BroadcastGradientArgs", s0=given, s1=whole).outputs[0]
+        axes = apply_op("BroadcastGradientArgs", s0=source_shape, s1=whole).outputs[0]
         share = new("Sum", input=share, reduction_indices=axes, keep_dims=True)
-        results.append(new("Reshape", tensor=share, shape=given))
+        results.append(new("Reshape", tensor=share, shape=source_shape))
     return None, results[0], results[1]
 
 

@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart: concat, stack, split.
+"""Join and split tensors: concat, stack, split.
 
 Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/concat_op.cc, pack_op.cc,
 split_op.cc, split_v_op.cc, release 1.15.
@@ -34,31 +34,31 @@ __all__ = ["concat", "stack", "unstack", "parallel_stack", "split"]
 
 
 def _axis_in(axis: int, rank: int, sentence: str) -> int:
-    """``axis`` counted from the front; InvalidArgumentError with ``sentence`` where it is out of range."""
+    """Return ``axis`` counted from the front; raise InvalidArgumentError with ``sentence`` if it is out of range."""
     if not -rank <= axis < rank:
         raise InvalidArgumentError.of(sentence)
     return axis % rank if rank else 0
 
 
 def concat(values: Any, axis: TensorLike, name: str = "concat") -> Tensor:
-    """Returns tensors joined along an existing dimension.
+    """Return tensors joined along an existing dimension.
 
     >>> import gpuplace as tf
     >>> tf.concat([tf.zeros([2, 3]), tf.zeros([2, 1])], axis=1).shape.as_list()
     [2, 4]
 
     Args:
-        values: a list of tensors of one type and rank, at least 1, whose other sizes are the same.
-        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        values: a list of tensors of one type and of one rank, at least 1, whose other sizes are equal.
+        axis: the dimension, a scalar int32 or int64; negative values count from the end.
         name: name of the op.
 
     Returns:
         A tensor of that type.
 
     Raises:
-        ValueError: ranks or sizes are known and do not fit, or ``axis`` is out of range.
+        ValueError: static ranks or sizes do not match, or ``axis`` is out of range.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: ranks or sizes do not fit.
+        InvalidArgumentError: at run time, ranks or sizes do not match.
     """
     if not isinstance(values, (list, tuple)):
         values = [values]
@@ -80,7 +80,7 @@ def _join(xp: ArrayModule, values: Sequence[Any], axis: int) -> Array:
 
 
 def _check_join(values: Sequence[Any], axis: int) -> None:
-    """Says in TensorFlow's words what is wrong with the arrays."""
+    """Raise an error with TensorFlow's message if the arrays do not match."""
     first = values[0]
     at = _axis_in(
         axis,
@@ -91,9 +91,9 @@ def _check_join(values: Sequence[Any], axis: int) -> None:
         if value.ndim != first.ndim or any(
             a != b for d, (a, b) in enumerate(zip(value.shape, first.shape, strict=True)) if d != at
         ):
-            what = "Dimensions of inputs" if value.ndim == first.ndim else "Ranks of all input tensors"
+            label = "Dimensions of inputs" if value.ndim == first.ndim else "Ranks of all input tensors"
             raise InvalidArgumentError.of(
-                f"ConcatOp : {what} should match: shape[0] ="
+                f"ConcatOp : {label} should match: shape[0] ="
                 f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}"
             )
 
@@ -104,11 +104,13 @@ def _axis(value: Any) -> int:
 
 @binder("ConcatV2", fresh=True)
 def _concat_v2(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    known = constant_value(op.inputs[-1])  # the array that a step passes, unless another axis is fed
-    if known is None or known.ndim:
+    static_axis = constant_value(op.inputs[-1])  # the array that a step passes, unless the step feeds an axis
+    if static_axis is None or static_axis.ndim:
         return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
-    axis = int(known)
-    return lambda *tensors: _join(xp, tensors[:-1], axis if tensors[-1] is known else _axis(tensors[-1]))
+    axis = int(static_axis)
+    return lambda *tensors: _join(
+        xp, tensors[:-1], axis if tensors[-1] is static_axis else _axis(tensors[-1])
+    )
 
 
 @compute("Concat", fresh=True)
@@ -147,7 +149,7 @@ def _concat_shape(op: Operation) -> Any:
 
 @gradient("ConcatV2", "Concat")
 def _concat_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    """Slices at the offsets where each input begins."""
+    """Gradient of a concat: slices at the offset of each input."""
     is_v2 = op.type == "ConcatV2"
     axis = op.inputs[-1] if is_v2 else op.inputs[0]
     values = op.inputs[:-1] if is_v2 else op.inputs[1:]
@@ -174,11 +176,11 @@ def _concat_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 
 _SLICES_AT_MOST = 16
-"""Of how many inputs the gradients are cut out one by one; those of more are split at once."""
+"""Up to this number of inputs, gradients are cut out one by one; for more inputs, a single split cuts them all."""
 
 
 def _known_sizes(values: Sequence[Tensor]) -> list[Tensor]:
-    """The shapes as constants; nothing where one is not known, the op for which TensorFlow leaves behind."""
+    """Return the static shapes as constants; an empty list, and an unused op as in TensorFlow, if one is unknown."""
     sizes = []
     for value in values:
         sizes.append(shape_of(value))
@@ -188,7 +190,7 @@ def _known_sizes(values: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _context(tensor: Tensor) -> Any:
-    """The control flow context that a tensor is in; that of an exit's result is the outer one."""
+    """Return the control flow context of a tensor; an exit's result is in the outer one."""
     context = context_of(tensor.op)
     return context.outer_context if context is not None and tensor.op.type in EXITS else context
 
@@ -209,7 +211,7 @@ def _concat_offset(xp: ArrayModule, concat_dim: Array, shape: list[Any]) -> Any:
             raise InvalidArgumentError.of(
                 f"input {index} should contain {len(first)} elements, but got {len(sizes)}"
             )
-        if any(one != other for at, (one, other) in enumerate(zip(first, sizes.tolist())) if at != axis):
+        if any(left != right for at, (left, right) in enumerate(zip(first, sizes.tolist())) if at != axis):
             raise InvalidArgumentError.of(
                 f"All dimensions except {axis} must match. Input {index} has shape"
                 f" [{' '.join(map(str, sizes.tolist()))}] and doesn't match input 0 with shape"
@@ -231,30 +233,30 @@ not_differentiable("ConcatOffset")
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Returns tensors joined along a new dimension; a list of plain values becomes a constant.
+    """Return tensors joined along a new dimension; a list of plain values becomes a constant.
 
     >>> import gpuplace as tf
     >>> tf.stack([tf.zeros([2, 3])] * 5, axis=1).shape.as_list()
     [2, 5, 3]
 
     Args:
-        values: a list of tensors of one type and shape, one at least.
-        axis: where the new dimension goes; negative ones count from the end of the result's.
+        values: a non-empty list of tensors of one type and shape.
+        axis: position of the new dimension; negative values count from the end of the result's dimensions.
         name: name of the op.
 
     Returns:
-        A tensor of that type and of a rank greater by one.
+        A tensor of that type with one dimension more.
 
     Raises:
-        ValueError: the shapes are known and differ, or ``axis`` is out of range.
+        ValueError: static shapes differ, or ``axis`` is out of range.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: the shapes differ.
+        InvalidArgumentError: at run time, the shapes differ.
     """
     if axis == 0:
         try:
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
-            pass  # not one constant: the op says what is wrong
+            pass  # not one constant: the op reports the error
     sizes = convert_to_tensor(values[0], name="value_shape").shape.sizes
     if sizes is not None:
         rank = len(sizes) + 1
@@ -303,10 +305,10 @@ def _pack_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Returns tensors joined along a new first dimension (op ``ParallelConcat``).
+    """Return tensors joined along a new first dimension (op ``ParallelConcat``).
 
     Args:
-        values: a list of tensors of one type and known shape.
+        values: a list of tensors of one type and one static shape.
         name: name of the scope.
 
     Returns:
@@ -335,20 +337,20 @@ def _parallel_concat_shape(op: Operation) -> Any:
 
 
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """Returns the parts of a tensor along a dimension, which is gone in each.
+    """Return the slices of a tensor along a dimension, without that dimension.
 
     Args:
         value: a tensor of rank 1 or more, of any type.
-        num: the size of the dimension. None: as known from the shape.
-        axis: the dimension; negative ones count from the end.
+        num: the size of the dimension. None: the static size.
+        axis: the dimension; negative values count from the end.
         name: name of the op.
 
     Returns:
         A list of ``num`` tensors of that type.
 
     Raises:
-        ValueError: the size of the dimension is neither known nor given by ``num``, or is another; or ``axis`` is out
-            of range.
+        ValueError: the size of the dimension is unknown and ``num`` is None, the two differ, or ``axis`` is out of
+            range.
     """
     if num is None:
         value = convert_to_tensor(value)
@@ -398,7 +400,7 @@ def split(
     num: int | None = None,
     name: str = "split",
 ) -> list[Tensor]:
-    """Returns the parts of a tensor along a dimension: a number of equal ones, or of the given sizes.
+    """Split a tensor along a dimension, into a number of equal parts or into parts of given sizes.
 
     >>> import gpuplace as tf
     >>> [part.shape.as_list() for part in tf.split(tf.zeros([2, 6]), [1, -1], axis=1)]
@@ -406,17 +408,17 @@ def split(
 
     Args:
         value: a tensor of any type.
-        num_or_size_splits: an integer, how many; or an integer vector of sizes, of which one may be -1: what is left.
-        axis: the dimension, a scalar int32; negative ones count from the end.
-        num: the number of sizes, where it is not known from their tensor.
+        num_or_size_splits: an integer, the number of parts; or an integer vector of sizes, where one -1 means the rest.
+        axis: the dimension, a scalar int32; negative values count from the end.
+        num: the number of sizes, if it is unknown from their tensor.
         name: name of the op.
 
     Returns:
         A list of tensors of that type.
 
     Raises:
-        ValueError: the number of parts is not known or does not divide the dimension, or the sizes do not add up.
-        InvalidArgumentError: when it runs: likewise.
+        ValueError: the number of parts is unknown or does not divide the dimension, or the sizes do not match it.
+        InvalidArgumentError: at run time, in the same cases.
     """
     size_splits = convert_to_tensor(num_or_size_splits)
     if isinstance(num_or_size_splits, (int, Dimension)) and not isinstance(num_or_size_splits, bool):
@@ -436,20 +438,20 @@ def _cut(xp: ArrayModule, value: Any, axis: int, lengths: Sequence[int]) -> Any:
 
 @functools.lru_cache(256)
 def _parts(axis: int, lengths: tuple[int, ...]) -> list[tuple[slice, ...]]:
-    """Where pieces of these lengths lie along an axis."""
+    """Return the slices of pieces of these lengths along an axis."""
     ends = itertools.accumulate(lengths)
     return [(slice(None),) * axis + (slice(end - length, end),) for length, end in zip(lengths, ends)]
 
 
 @binder("Split", views=True)
 def _bind_split(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    """Cuts at places that are known beforehand, unless another dimension is fed."""
+    """Bind a split whose positions are static, unless the step feeds another axis."""
     count = attrs["num_split"]
     general = functools.partial(_split, xp, num_split=count)
-    known, sizes = constant_value(op.inputs[0]), op.inputs[1].shape.sizes
-    if known is None or sizes is None or not -len(sizes) <= int(known) < len(sizes):
+    static_axis, sizes = constant_value(op.inputs[0]), op.inputs[1].shape.sizes
+    if static_axis is None or sizes is None or not -len(sizes) <= int(static_axis) < len(sizes):
         return general
-    axis = int(known)
+    axis = int(static_axis)
     size = sizes[axis]
     if size is None or size % count:
         return general
@@ -458,7 +460,7 @@ def _bind_split(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Cal
     def cut(split_dim: Any, value: Any) -> Any:
         return (
             tuple([value[part] for part in parts])
-            if split_dim is known or int(split_dim) == axis
+            if split_dim is static_axis or int(split_dim) == axis
             else general(split_dim, value)
         )
 
@@ -491,18 +493,18 @@ def _split_v(xp: ArrayModule, value: Array, size_splits: Array, split_dim: Array
         f"-input rank(-{value.ndim}) <= split_dim < input rank ({value.ndim}), but got {split_dim.item()}",
     )
     lengths, total = size_splits.tolist(), value.shape[axis]
-    known = sum(length for length in lengths if length != -1)
+    fixed = sum(length for length in lengths if length != -1)
     if lengths.count(-1) > 1:
         raise InvalidArgumentError.of("There can only be one -1 in the input.")
-    if (-1 in lengths and known > total) or (-1 not in lengths and known != total):
+    if (-1 in lengths and fixed > total) or (-1 not in lengths and fixed != total):
         raise InvalidArgumentError.of(
             "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than"
-            f" the size of the input along split_dim if not fully specified.  Got: {known}"
+            f" the size of the input along split_dim if not fully specified.  Got: {fixed}"
         )
     for at, length in enumerate(lengths):
         if length < -1:
             raise InvalidArgumentError.of(f"Split size at index {at} must be >= 0. Got: {length}")
-    return _cut(xp, value, axis, [total - known if length == -1 else length for length in lengths])
+    return _cut(xp, value, axis, [total - fixed if length == -1 else length for length in lengths])
 
 
 @shape_function("Split")
@@ -546,18 +548,20 @@ def _split_v_shape(op: Operation) -> Any:
     if lengths is None:
         parts: list[int | None] = [None] * count
     else:
-        given, total = lengths.tolist(), sizes[at]
-        if len(given) != count:
+        requested, total = lengths.tolist(), sizes[at]
+        if len(requested) != count:
             raise ValueError(
-                f"Length of size_splits should be equal to num_outputs, got {len(given)} and {count}"
+                f"Length of size_splits should be equal to num_outputs, got {len(requested)} and {count}"
             )
-        if min(given, default=0) < -1:
-            raise ValueError(f"Dimension {min(given)} must be >= 0")
-        known = sum(length for length in given if length != -1)
-        if total is not None and (known > total or (-1 not in given and known != total)):
-            pieces = ",".join(map(str, given))
+        if min(requested, default=0) < -1:
+            raise ValueError(f"Dimension {min(requested)} must be >= 0")
+        fixed = sum(length for length in requested if length != -1)
+        if total is not None and (fixed > total or (-1 not in requested and fixed != total)):
+            pieces = ",".join(map(str, requested))
             raise ValueError(f"can't split axis of size {total} into pieces of size [{pieces}]")
-        parts = [(None if total is None else total - known) if length == -1 else length for length in given]
+        parts = [
+            (None if total is None else total - fixed) if length == -1 else length for length in requested
+        ]
     return tuple(TensorShape.of((*sizes[:at], part, *sizes[at + 1 :])) for part in parts)
 
 

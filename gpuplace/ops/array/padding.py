@@ -1,4 +1,4 @@
-"""Elements repeated or added around: broadcasting, tiling, padding, grids.
+"""Repeat or add elements: broadcasting, tiling, padding, grids.
 
 Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/broadcast_to_op.cc, tile_ops.cc,
 pad_op.cc, mirror_pad_op.cc, release 1.15.
@@ -33,19 +33,19 @@ __all__ = [
 
 
 def broadcast_to(input: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
-    """Returns ``input`` repeated along its dimensions of size 1, and along new ones in front, to get ``shape``.
+    """Repeat ``input`` along its dimensions of size 1 and along new leading ones until it has shape ``shape``.
 
     Args:
         input: a tensor of any type.
-        shape: the sizes wanted, an int32 or int64 vector.
+        shape: the sizes of the result, an int32 or int64 vector.
         name: name of the op.
 
     Returns:
         A tensor of ``input``'s type, of shape ``shape``.
 
     Raises:
-        ValueError: the shapes are known and ``input`` does not broadcast to ``shape``.
-        InvalidArgumentError: when it runs: likewise.
+        ValueError: ``input`` is known not to broadcast to ``shape``.
+        InvalidArgumentError: at run time, in the same cases.
     """
     return new("BroadcastTo", name, input=input, shape=shape)
 
@@ -68,59 +68,61 @@ def _broadcast_to(xp: ArrayModule, input: Array, shape: Array) -> Array:
 
 @shape_function("BroadcastTo")
 def _broadcast_to_shape(op: Operation) -> Any:
-    wanted = constant_value_as_shape(op.inputs[1])
-    given = op.inputs[0].shape
-    if wanted.sizes is not None and given.sizes is not None:
-        if len(given.sizes) > len(wanted.sizes):
-            raise ValueError(f"Shape must be at most rank {len(wanted.sizes)} but is rank {len(given.sizes)}")
-        sizes = list(wanted.sizes)
-        for place, have in enumerate(reversed(given.sizes), 1):
+    target = constant_value_as_shape(op.inputs[1])
+    source = op.inputs[0].shape
+    if target.sizes is not None and source.sizes is not None:
+        if len(source.sizes) > len(target.sizes):
+            raise ValueError(
+                f"Shape must be at most rank {len(target.sizes)} but is rank {len(source.sizes)}"
+            )
+        sizes = list(target.sizes)
+        for place, have in enumerate(reversed(source.sizes), 1):
             want = sizes[-place]
             if have not in (want, 1, None) and want is not None:
                 raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
             if have is not None and have > 1:
                 sizes[-place] = have
         return (TensorShape.of(tuple(sizes)),)
-    return (wanted,)
+    return (target,)
 
 
 @gradient("BroadcastTo")
 def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x, target = op.inputs
-    given = _sizes_like(x, target)
-    axes = new_list("BroadcastGradientArgs", s0=target, s1=given)[1]
-    return reshape(new("Sum", input=grad, reduction_indices=axes, keep_dims=True), given), None
+    x_shape = _sizes_like(x, target)
+    axes = new_list("BroadcastGradientArgs", s0=target, s1=x_shape)[1]
+    return reshape(new("Sum", input=grad, reduction_indices=axes, keep_dims=True), x_shape), None
 
 
 def _sizes_like(x: Tensor, sizes: Tensor) -> Tensor:
-    """The shape of ``x`` in the type that ``sizes`` has."""
+    """Return the shape of ``x`` with the dtype of ``sizes``."""
     return (
         shape_tensor(x) if sizes.dtype.base_dtype == int32 else shape_of(x, out_type=sizes.dtype.base_dtype)
     )
 
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
-    """Returns the shape that two shapes broadcast to.
+    """Return the shape that two shapes broadcast to.
 
     >>> import gpuplace as tf
     >>> tf.broadcast_static_shape([2, 1], [3]).as_list()
     [2, 3]
 
     Args:
-        shape_x: a ``TensorShape``, partially known or not, or a list of sizes.
+        shape_x: a ``TensorShape``, possibly partial, or a list of sizes.
         shape_y: likewise.
 
     Returns:
         A ``TensorShape``.
 
     Raises:
-        ValueError: they do not broadcast.
+        ValueError: the shapes do not broadcast.
     """
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
 
 
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
-    """Returns the shape that two shapes broadcast to, found when it runs.
+    """Return the shape that two shapes broadcast to, computed at run time.
 
     Args:
         shape_x: sizes, an int32 or int64 vector.
@@ -130,26 +132,26 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
         A vector of that type.
 
     Raises:
-        InvalidArgumentError: when it runs: they do not broadcast.
+        InvalidArgumentError: at run time, the shapes do not broadcast.
     """
     return new("BroadcastArgs", s0=shape_x, s1=shape_y)
 
 
-def _result_sizes(one: list[int], other: list[int]) -> tuple[list[int], list[int], list[int]]:
-    rank = max(len(one), len(other))
-    one, other = [1] * (rank - len(one)) + one, [1] * (rank - len(other)) + other
+def _result_sizes(first: list[int], second: list[int]) -> tuple[list[int], list[int], list[int]]:
+    rank = max(len(first), len(second))
+    first, second = [1] * (rank - len(first)) + first, [1] * (rank - len(second)) + second
     result = []
-    for a, b in zip(one, other, strict=True):
+    for a, b in zip(first, second, strict=True):
         if a != b and 1 not in (a, b):
-            return one, other, []
+            return first, second, []
         result.append(b if a == 1 else a)
-    return one, other, result
+    return first, second, result
 
 
 @compute("BroadcastArgs")
 def _broadcast_args(xp: ArrayModule, s0: Array, s1: Array) -> Array:
-    one, other, result = _result_sizes(s0.tolist(), s1.tolist())
-    if len(result) != len(one):
+    first, second, result = _result_sizes(s0.tolist(), s1.tolist())
+    if len(result) != len(first):
         raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
     return xp.array(result, s0.dtype)
 
@@ -166,15 +168,15 @@ def _broadcast_args_shape(op: Operation) -> Any:
 
 @compute("BroadcastGradientArgs")
 def _broadcast_gradient_args(xp: Any, s0: Any, s1: Array) -> Any:
-    """The axes along which each of two broadcast tensors was repeated; also those where both have size 1."""
-    one, other, result = _result_sizes(s0.tolist(), s1.tolist())
-    if len(result) != len(one):
+    """Return the axes along which each of two tensors was broadcast, and those where both have size 1."""
+    first, second, result = _result_sizes(s0.tolist(), s1.tolist())
+    if len(result) != len(first):
         raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
     if s0.tolist() == s1.tolist():
         return xp.empty(0, s0.dtype), xp.empty(0, s0.dtype)
     axes = [
         [axis for axis, (length, total) in enumerate(zip(side, result, strict=True)) if length == 1]
-        for side in (one, other)
+        for side in (first, second)
     ]
     return xp.array(axes[0], s0.dtype), xp.array(axes[1], s0.dtype)
 
@@ -188,7 +190,7 @@ not_differentiable("BroadcastArgs", "BroadcastGradientArgs")
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``input`` repeated along each dimension.
+    """Return ``input`` repeated along each dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.tile([[1, 2]], [2, 2])).tolist()
@@ -196,7 +198,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
     Args:
         input: a tensor of any type.
-        multiples: how often along each dimension, an int32 or int64 vector as long as the rank.
+        multiples: repetitions along each dimension, an int32 or int64 vector of length ``rank``.
         name: name of the op.
 
     Returns:
@@ -204,7 +206,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
     Raises:
         ValueError: ``multiples`` is known to have another length.
-        InvalidArgumentError: when it runs: it has, or holds a negative number.
+        InvalidArgumentError: at run time, ``multiples`` has another length or a negative number.
     """
     return new("Tile", name, input=input, multiples=multiples)
 
@@ -250,9 +252,9 @@ def _tile_shape(op: Operation) -> Any:
 
 @gradient("Tile")
 def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """Splits each dimension into copies and elements and sums over the copies."""
-    given = _sizes_like(op.inputs[0], op.inputs[1])
-    interleaved = reshape(transpose(stack([op.inputs[1], given])), [-1])
+    """Split each dimension into copies and elements, and sum over the copies."""
+    input_shape = _sizes_like(op.inputs[0], op.inputs[1])
+    interleaved = reshape(transpose(stack([op.inputs[1], input_shape])), [-1])
     axes = range_of(0, size(interleaved), 2)
     split = reshape(grad, interleaved)
     return new("Sum", input=split, reduction_indices=axes), None
@@ -265,7 +267,7 @@ def pad(
     name: str | None = None,
     constant_values: TensorLike = 0,
 ) -> Tensor:
-    """Returns ``tensor`` with elements added before and after it along each dimension.
+    """Return ``tensor`` with elements added before and after it along each dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.pad([1, 2, 3], [[2, 1]], "REFLECT")).tolist()
@@ -273,18 +275,18 @@ def pad(
 
     Args:
         tensor: a tensor of any type.
-        paddings: ``[rank, 2]``, int32 or int64: how many before and after, for each dimension.
-        mode: ``"CONSTANT"``, ``"REFLECT"`` (mirrored, without the border element) or ``"SYMMETRIC"`` (with it); in any
-            case.
+        paddings: ``[rank, 2]``, int32 or int64: the number of elements before and after, for each dimension.
+        mode: ``"CONSTANT"``, ``"REFLECT"`` (mirrored without the border element) or ``"SYMMETRIC"`` (with it), in upper
+            or lower case.
         name: name of the op.
-        constant_values: what ``"CONSTANT"`` pads with, a scalar of ``tensor``'s type.
+        constant_values: the value for ``"CONSTANT"``, a scalar of ``tensor``'s type.
 
     Returns:
         A tensor of that type.
 
     Raises:
-        ValueError: an unknown mode, or ``paddings`` known not to fit.
-        InvalidArgumentError: when it runs: ``paddings`` do not fit, or mirror more than there is.
+        ValueError: the mode is unknown, or ``paddings`` is known not to match.
+        InvalidArgumentError: at run time, ``paddings`` does not match, or mirrors more elements than there are.
     """
     mode = mode.upper()
     if mode == "CONSTANT":
@@ -352,8 +354,8 @@ def _pad_shape(op: Operation) -> Any:
     rows, columns = require_rank(op.inputs[1].shape, 2).sizes or (None, None)
     if columns not in (2, None):
         raise ValueError(f"Dimension must be 2 but is {columns}")
-    given = op.inputs[0].shape
-    sizes = given.sizes if rows is None else require_rank(given, rows).sizes
+    input_shape = op.inputs[0].shape
+    sizes = input_shape.sizes if rows is None else require_rank(input_shape, rows).sizes
     pairs = constant_value(op.inputs[1])
     if sizes is None:
         return (UNKNOWN_SHAPE,)
@@ -369,7 +371,7 @@ def _pad_shape(op: Operation) -> Any:
 
 
 def _padded_sizes(sizes: tuple[int | None, ...], paddings: Tensor) -> tuple[int | None, ...]:
-    """The sizes after padding by as much as is known, for paddings stacked of rows of which some are known."""
+    """Return the static sizes after padding, for paddings stacked from rows some of which are known."""
     rows: list[Any] = [None] * len(sizes)
     if paddings.op.type == "Pack" and not paddings.op.attrs["axis"]:
         rows = [constant_value(row) for row in paddings.op.inputs]
@@ -410,7 +412,7 @@ def _mirror_pad_grad_kernel(xp: ArrayModule, input: Array, paddings: Array, *, m
             stop = length - shorter
             inner[stop - after : stop] += moved[before + length :][::-1]
         input = xp.moveaxis(inner, 0, axis)
-    return xp.ascontiguousarray(input).reshape(input.shape)  # of a scalar NumPy makes a vector
+    return xp.ascontiguousarray(input).reshape(input.shape)  # NumPy turns a scalar into a vector
 
 
 @shape_function("MirrorPadGrad")
@@ -434,7 +436,7 @@ def _mirror_pad_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
-    """Returns the coordinates of a grid: for vectors ``x`` and ``y`` two matrices of shape ``[len(y), len(x)]``.
+    """Return the coordinates of a grid: for vectors ``x`` and ``y``, two matrices of shape ``[len(y), len(x)]``.
 
     >>> import gpuplace as tf
     >>> [part.tolist() for part in tf.Session().run(tf.meshgrid([1, 2, 3], [4, 5]))]
@@ -446,7 +448,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
         name: name of the scope.
 
     Returns:
-        A list with a tensor per vector, of that type and of as many dimensions as there are vectors.
+        A list with a tensor per vector, of that type and with one dimension per vector.
 
     Raises:
         ValueError: ``indexing`` is neither ``"xy"`` nor ``"ij"``.

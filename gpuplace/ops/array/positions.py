@@ -1,4 +1,4 @@
-"""Where the greatest and the least elements are, where values belong in sorted rows, and inverse permutations.
+"""Positions of maxima and minima, insertion points in sorted rows, and inverse permutations.
 
 Source: tensorflow/python/ops/math_ops.py, array_ops.py and tensorflow/core/kernels/argmax_op.cc, searchsorted_op.cc,
 inplace_ops.cc, release 1.15.
@@ -45,52 +45,52 @@ def _position(
 
 @variant_of(_position, op_type="ArgMax")
 def argmax() -> None:
-    """Returns the positions of the greatest elements along a dimension, the first of several.
+    """Return the position of the first maximum along a dimension.
 
     Args:
-        input: real numbers of rank 1 or more (on a GPU floating).
-        axis: the dimension, a scalar int32 or int64; negative ones count from the end. None: 0.
+        input: real numbers of rank 1 or more (on a GPU floating-point).
+        axis: the dimension, a scalar int32 or int64; negative values count from the end. None: 0.
         name: name of the op.
-        dimension: the old name of ``axis``, deprecated.
+        dimension: deprecated name of ``axis``.
         output_type: int32 or int64.
 
     Returns:
         Positions of type ``output_type``, in ``input``'s shape without that dimension.
 
     Raises:
-        ValueError: both ``axis`` and ``dimension`` are given, or it is known to be out of range.
-        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+        ValueError: both ``axis`` and ``dimension`` are given, or the axis is known to be out of range.
+        InvalidArgumentError: at run time, the dimension is out of range, or has no elements.
     """
 
 
 @variant_of(_position, op_type="ArgMin")
 def argmin() -> None:
-    """Returns the positions of the least elements along a dimension, the first of several.
+    """Return the position of the first minimum along a dimension.
 
     Args:
-        input: real numbers of rank 1 or more (on a GPU floating).
-        axis: the dimension, a scalar int32 or int64; negative ones count from the end. None: 0.
+        input: real numbers of rank 1 or more (on a GPU floating-point).
+        axis: the dimension, a scalar int32 or int64; negative values count from the end. None: 0.
         name: name of the op.
-        dimension: the old name of ``axis``, deprecated.
+        dimension: deprecated name of ``axis``.
         output_type: int32 or int64.
 
     Returns:
         Positions of type ``output_type``, in ``input``'s shape without that dimension.
 
     Raises:
-        ValueError: both ``axis`` and ``dimension`` are given, or it is known to be out of range.
-        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+        ValueError: both ``axis`` and ``dimension`` are given, or the axis is known to be out of range.
+        InvalidArgumentError: at run time, the dimension is out of range, or has no elements.
     """
 
 
 def arg_max(
     input: TensorLike, dimension: TensorLike, output_type: DTypeLike = int64, name: str | None = None
 ) -> Tensor:
-    """Returns the positions of the greatest elements along a dimension. Deprecated; see ``argmax``.
+    """Return the position of the first maximum along a dimension. Deprecated; use ``argmax``.
 
     Args:
-        input: real numbers of rank 1 or more (on a GPU floating).
-        dimension: the dimension, a scalar int32 or int64; negative ones count from the end.
+        input: real numbers of rank 1 or more (on a GPU floating-point).
+        dimension: the dimension, a scalar int32 or int64; negative values count from the end.
         output_type: int32 or int64.
         name: name of the op.
 
@@ -99,7 +99,7 @@ def arg_max(
 
     Raises:
         ValueError: ``dimension`` is known to be out of range.
-        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+        InvalidArgumentError: at run time, the dimension is out of range, or has no elements.
     """
     return argmax(input, dimension, name, output_type=output_type)
 
@@ -107,11 +107,11 @@ def arg_max(
 def arg_min(
     input: TensorLike, dimension: TensorLike, output_type: DTypeLike = int64, name: str | None = None
 ) -> Tensor:
-    """Returns the positions of the least elements along a dimension. Deprecated; see ``argmin``.
+    """Return the position of the first minimum along a dimension. Deprecated; use ``argmin``.
 
     Args:
-        input: real numbers of rank 1 or more (on a GPU floating).
-        dimension: the dimension, a scalar int32 or int64; negative ones count from the end.
+        input: real numbers of rank 1 or more (on a GPU floating-point).
+        dimension: the dimension, a scalar int32 or int64; negative values count from the end.
         output_type: int32 or int64.
         name: name of the op.
 
@@ -120,7 +120,7 @@ def arg_min(
 
     Raises:
         ValueError: ``dimension`` is known to be out of range.
-        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+        InvalidArgumentError: at run time, the dimension is out of range, or has no elements.
     """
     return argmin(input, dimension, name, output_type=output_type)
 
@@ -159,22 +159,22 @@ not_differentiable("ArgMax", "ArgMin")
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the permutation that undoes ``x``.
+    """Return the inverse of the permutation ``x``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.invert_permutation([2, 0, 1])).tolist()
     [1, 2, 0]
 
     Args:
-        x: ``[n]``, int32 or int64: the numbers from 0 to n - 1 in some order.
+        x: ``[n]``, int32 or int64: a permutation of the numbers from 0 to n - 1.
         name: name of the op.
 
     Returns:
         A vector like ``x``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: ``x`` is no permutation.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, ``x`` is not a permutation.
     """
     return new("InvertPermutation", name, x=x)
 
@@ -209,7 +209,7 @@ def searchsorted(
     out_type: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns where values would go in sorted rows.
+    """Return the positions at which to insert values into sorted rows.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.searchsorted([1, 3, 5], [3, 4])).tolist()
@@ -218,7 +218,7 @@ def searchsorted(
     Args:
         sorted_sequence: ``[..., n]``, real numbers, sorted along the last dimension.
         values: ``[..., m]``, of the same type, with the same leading sizes.
-        side: ``"left"``: before equal elements; ``"right"``: behind them.
+        side: ``"left"``: before equal elements; ``"right"``: after them.
         out_type: int32 or int64.
         name: name of the op.
 
@@ -228,7 +228,7 @@ def searchsorted(
     Raises:
         ValueError: ``side`` is neither ``"left"`` nor ``"right"``.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: the numbers of rows differ.
+        InvalidArgumentError: at run time, the numbers of rows differ.
     """
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
@@ -237,8 +237,8 @@ def searchsorted(
     last = [shape_tensor(tensor)[-1] for tensor in (sequence, values)]
     flat = [new("Reshape", tensor=t, shape=[-1, n]) for t, n in zip((sequence, values), last, strict=True)]
     op_type = "UpperBound" if side == "right" else "LowerBound"
-    found = new(op_type, name, sorted_inputs=flat[0], values=flat[1], out_type=out_type)
-    return new("Reshape", tensor=found, shape=shape_tensor(values))
+    positions = new(op_type, name, sorted_inputs=flat[0], values=flat[1], out_type=out_type)
+    return new("Reshape", tensor=positions, shape=shape_tensor(values))
 
 
 @compute("LowerBound", "UpperBound")
@@ -248,9 +248,11 @@ def _bound(xp: ArrayModule, sorted_inputs: Array, values: Array, *, out_type: An
             f"Leading dim_size of both tensors must match: {sorted_inputs.shape[0]}, {values.shape[0]}"
         )
     side = "right" if ctx.op.type == "UpperBound" else "left"
-    rows = [xp.searchsorted(row, wanted, side) for row, wanted in zip(sorted_inputs, values, strict=True)]
-    found = xp.stack(rows) if rows else xp.zeros(values.shape, xp.int64)
-    return found.astype(out_type.as_numpy_dtype)
+    rows = [
+        xp.searchsorted(row, row_values, side) for row, row_values in zip(sorted_inputs, values, strict=True)
+    ]
+    positions = xp.stack(rows) if rows else xp.zeros(values.shape, xp.int64)
+    return positions.astype(out_type.as_numpy_dtype)
 
 
 shape_function("LowerBound", "UpperBound")(shape_of_second)

@@ -1,4 +1,4 @@
-"""Elements moved about: rows sorted into several tensors and back, blocks of an image into its depth and back.
+"""Rearranged elements: rows partitioned into tensors and stitched back, blocks of an image moved to depth and back.
 
 Source: tensorflow/python/ops/data_flow_ops.py, data_flow_grad.py and tensorflow/core/kernels/dynamic_partition_op.cc,
 dynamic_stitch_op.cc, spacetodepth_op.cc, depthtospace_op.cc, release 1.15.
@@ -28,7 +28,7 @@ __all__ = ["dynamic_partition", "dynamic_stitch", "space_to_depth", "depth_to_sp
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """Returns the slices of a tensor sorted into several: ``data[i]`` goes to number ``partitions[i]``.
+    """Partition the slices of a tensor: ``data[i]`` goes to output ``partitions[i]``.
 
     >>> import gpuplace as tf
     >>> [part.tolist() for part in tf.Session().run(tf.dynamic_partition([10, 20, 30], [0, 1, 0], 2))]
@@ -36,16 +36,16 @@ def dynamic_partition(
 
     Args:
         data: a tensor of any type, whose shape begins with that of ``partitions``.
-        partitions: int32, from 0 up to ``num_partitions``.
-        num_partitions: how many results.
+        partitions: int32, from 0 to ``num_partitions - 1``.
+        num_partitions: number of outputs.
         name: name of the op.
 
     Returns:
         A list of tensors of ``data``'s type, each ``[count, *data.shape[partitions.ndim:]]``.
 
     Raises:
-        ValueError: the shapes are known and do not fit.
-        InvalidArgumentError: when it runs: they do not fit, or a partition is out of range.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match, or a partition is out of range.
     """
     return new_list("DynamicPartition", name, data=data, partitions=partitions, num_partitions=num_partitions)
 
@@ -92,19 +92,19 @@ def _dynamic_partition_grad(op: Operation, *grads: Tensor) -> tuple[Tensor, None
 
 
 def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = None) -> Tensor:
-    """Returns one tensor in which slice ``indices[m][i]`` is ``data[m][i]``: what ``dynamic_partition`` undoes.
+    """Return one tensor whose slice ``indices[m][i]`` is ``data[m][i]``: the inverse of ``dynamic_partition``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])).tolist()
     [10, 20, 30]
 
     Args:
-        indices: a list of int32 tensors; of a position named twice, the last one wins.
-        data: a list of tensors of one type, the shape of each beginning with that of its ``indices``.
+        indices: a list of int32 tensors; if a position occurs twice, the last one wins.
+        data: a list of tensors of one type, whose shapes begin with those of their ``indices``.
         name: name of the op.
 
     Returns:
-        That type, ``[greatest index + 1, *data[0].shape[indices[0].ndim:]]``; positions not named are 0.
+        A tensor of that type, ``[largest index + 1, *data[0].shape[indices[0].ndim:]]``; missing positions are 0.
 
     Raises:
         TypeError: types differ, or indices are not int32.
@@ -155,11 +155,11 @@ def _dynamic_stitch_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 def space_to_depth(
     input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Returns square blocks of an image as depth: what ``depth_to_space`` undoes.
+    """Move square blocks of an image into its depth: the inverse of ``depth_to_space``.
 
     Args:
         input: ``[batch, height, width, depth]`` of any type (on a GPU float16, float32 or uint8).
-        block_size: side of a block in pixels, at least 2.
+        block_size: side length of a block in pixels, at least 2.
         name: name of the op.
         data_format: ``"NHWC"``, or ``"NCHW"`` for depth in the second dimension.
 
@@ -167,8 +167,8 @@ def space_to_depth(
         ``[batch, height / n, width / n, depth * n**2]`` of the same type, for block size ``n``.
 
     Raises:
-        ValueError: the rank is not 4, a size is known and not divisible, or an argument is not one of these.
-        InvalidArgumentError: when it runs: a size is not divisible.
+        ValueError: the rank is not 4, a static size is not divisible, or an argument is invalid.
+        InvalidArgumentError: at run time, a size is not divisible.
     """
     return new("SpaceToDepth", name, input=input, block_size=block_size, data_format=data_format)
 
@@ -176,11 +176,11 @@ def space_to_depth(
 def depth_to_space(
     input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Returns the depth of an image as square blocks: what ``space_to_depth`` undoes.
+    """Move the depth of an image into square blocks: the inverse of ``space_to_depth``.
 
     Args:
         input: ``[batch, height, width, depth]`` of any type (on a GPU float16 or float32).
-        block_size: side of a block in pixels, at least 2.
+        block_size: side length of a block in pixels, at least 2.
         name: name of the op.
         data_format: ``"NHWC"``, or ``"NCHW"`` for depth in the second dimension.
 
@@ -188,8 +188,8 @@ def depth_to_space(
         ``[batch, height * n, width * n, depth / n**2]`` of the same type, for block size ``n``.
 
     Raises:
-        ValueError: the rank is not 4, a size is known and not divisible, or an argument is not one of these.
-        InvalidArgumentError: when it runs: a size is not divisible.
+        ValueError: the rank is not 4, a static size is not divisible, or an argument is invalid.
+        InvalidArgumentError: at run time, a size is not divisible.
     """
     return new("DepthToSpace", name, input=input, block_size=block_size, data_format=data_format)
 

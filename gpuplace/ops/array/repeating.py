@@ -1,4 +1,4 @@
-"""Elements repeated one by one, each as often as it is said.
+"""Repeat elements or slices individually.
 
 Source: tensorflow/python/ops/array_ops.py (repeat), release 1.15 (arguments, results).
 """
@@ -26,7 +26,7 @@ __all__ = ["repeat"]
 def repeat(
     input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns elements, or slices, each several times.
+    """Repeat elements, or slices, each a given number of times.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.repeat([[1, 2], [3, 4]], [2, 1], axis=0)).tolist()
@@ -34,12 +34,12 @@ def repeat(
 
     Args:
         input: a tensor of any type and shape.
-        repeats: how often: an integer for all, or one for each slice.
-        axis: the dimension that is repeated along; None: that of all elements in a row.
+        repeats: number of repetitions: one integer for all, or one for each slice.
+        axis: the dimension to repeat along; None: flatten first.
         name: name of the scope.
 
     Returns:
-        ``input``'s type and shape, but for the length of that dimension.
+        A tensor of ``input``'s type and shape, except for the size of that dimension.
 
     Raises:
         ValueError: ``repeats`` is known to have more than one dimension.
@@ -53,8 +53,8 @@ def repeat(
         rank = data.shape.ndims
         if rank is not None and not -rank <= axis < rank:
             raise ValueError(f"Dimension is {axis} but rank is {rank}: `axis` must be in [{-rank}, {rank})")
-        known = None if data.shape.sizes is None else data.shape.sizes[axis]
-        length = shape_of(data)[axis] if known is None else known
+        static_length = None if data.shape.sizes is None else data.shape.sizes[axis]
+        length = shape_of(data)[axis] if static_length is None else static_length
         if counts.shape.num_elements() == 1:
             times = constant_value(counts)
             often = reshape(counts, []) if times is None else int(times.reshape(()))

@@ -1,4 +1,4 @@
-"""Shapes of tensors and what changes them: reshape, squeeze, transpose; and ops that only pass on.
+"""Tensor shapes and ops that change them: reshape, squeeze, transpose; and identity ops.
 
 Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/ops/array_ops.cc, release 1.15.
 """
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
-    """Returns the shape as a vector: a constant where it is known when the graph is built.
+    """Return the shape as a vector, a constant if it is static.
 
     Args:
         input: a tensor of any type, or a sparse one.
@@ -65,7 +65,7 @@ def _shape_shape(op: Operation) -> Any:
 
 
 def shape_n(input: TensorLike, out_type: DTypeLike = int32, name: str | None = None) -> list[Tensor]:
-    """Returns the shape of each of several tensors.
+    """Return the shape of each of several tensors.
 
     Args:
         input: a list of tensors of one type.
@@ -89,7 +89,7 @@ def _shape_n_shape(op: Operation) -> Any:
 
 
 def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
-    """Returns the number of elements: a constant where it is known when the graph is built.
+    """Return the number of elements, a constant if it is static.
 
     Args:
         input: a tensor of any type, or a sparse one.
@@ -116,7 +116,7 @@ def _size(xp: ArrayModule, input: Array, *, out_type: Any) -> Array:
 
 
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the number of dimensions: a constant where it is known when the graph is built.
+    """Return the number of dimensions, a constant if it is static.
 
     Args:
         input: a tensor of any type, or a sparse one.
@@ -147,7 +147,7 @@ not_differentiable("Shape", "ShapeN", "Size", "Rank")
 
 
 def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
-    """Returns the elements in another shape.
+    """Return the elements in another shape.
 
     >>> import gpuplace as tf
     >>> tf.reshape(tf.zeros([2, 6]), [3, -1]).shape.as_list()
@@ -155,34 +155,34 @@ def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Te
 
     Args:
         tensor: a tensor of any type.
-        shape: sizes, an int32 or int64 vector, of which one may be -1: as many as are left.
+        shape: sizes, an int32 or int64 vector; one of them may be -1, which is then inferred.
         name: name of the op.
 
     Returns:
         A tensor of the same type.
 
     Raises:
-        ValueError: the numbers of elements are known and differ.
-        InvalidArgumentError: when it runs: they differ, or two sizes are -1.
+        ValueError: the static numbers of elements differ.
+        InvalidArgumentError: at run time, the numbers of elements differ, or two sizes are -1.
     """
     return new("Reshape", name, tensor=tensor, shape=shape)
 
 
 @binder("Reshape", shares=True)
 def _bind_reshape(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    """Reads a constant's sizes beforehand: the step passes that very array, unless another shape is fed."""
+    """Read a constant's sizes once: every step passes the same array, unless it feeds a shape."""
     general = functools.partial(_reshape, xp)
-    known = constant_value(op.inputs[1])
-    if known is None or known.ndim != 1 or (known < -1).any():
+    static_shape = constant_value(op.inputs[1])
+    if static_shape is None or static_shape.ndim != 1 or (static_shape < -1).any():
         return general
-    sizes = known.tolist()
+    sizes = static_shape.tolist()
 
     def fixed(tensor: Any, shape: Any) -> Any:
-        if shape is known:
+        if shape is static_shape:
             try:
                 return tensor.reshape(sizes)
             except ValueError:
-                pass  # the general function has the words
+                pass  # the general function reports the error
         return general(tensor, shape)
 
     return fixed
@@ -194,59 +194,59 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
         if min(sizes, default=0) >= -1:
             return tensor.reshape(sizes)
     except ValueError:
-        pass  # of an empty tensor NumPy does not find the size; for the rest there are TensorFlow's words
+        pass  # NumPy cannot infer a size of an empty tensor; other errors get TensorFlow's message
     free = [axis for axis, size in enumerate(sizes) if size == -1]
-    known = 1
+    fixed = 1
     for axis, length in enumerate(sizes):
         if length < -1:
             raise InvalidArgumentError.of(f"Size {axis} must be non-negative, not {length}")
-        known *= 1 if length == -1 else length
+        fixed *= 1 if length == -1 else length
     has_none = 0 in sizes
     if len(free) > 1:
         raise InvalidArgumentError.of(f"Only one input size may be -1, not both {free[0]} and {free[1]}")
     if free:
-        # Sizes of 0 on both sides are left out, and what is left of the others is the one that is free.
+        # Drop sizes of 0 from both sides; the rest determines the free size.
         counted = math.prod(size for size in tensor.shape if size or not has_none)
         product = math.prod(size for size in sizes if size > 0)
         if counted % product and not (has_none and 0 in tensor.shape):
-            raise _multiple_error(tensor.size, known)
+            raise _multiple_error(tensor.size, fixed)
         sizes[free[0]] = counted // product
-        known = math.prod(sizes)
-    if known != tensor.size:
+        fixed = math.prod(sizes)
+    if fixed != tensor.size:
         raise InvalidArgumentError.of(
-            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {known}"
+            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {fixed}"
         )
     return tensor.reshape(sizes)
 
 
-def _multiple_error(count: int, known: int) -> InvalidArgumentError:
+def _multiple_error(count: int, fixed: int) -> InvalidArgumentError:
     return InvalidArgumentError.of(
-        f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {known}"
+        f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {fixed}"
     )
 
 
 @shape_function("Reshape")
 def _reshape_shape(op: Operation) -> Any:
-    given, wanted = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
-    count = 0 if given.sizes is not None and 0 in given.sizes else given.num_elements()
-    if wanted.sizes is None or count is None and None not in wanted.sizes:
-        return (wanted,)
-    free = [axis for axis, length in enumerate(wanted.sizes) if length is None]
-    known = 1
-    for length in wanted.sizes:
-        known *= 1 if length is None else length
+    input_shape, target = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
+    count = 0 if input_shape.sizes is not None and 0 in input_shape.sizes else input_shape.num_elements()
+    if target.sizes is None or count is None and None not in target.sizes:
+        return (target,)
+    free = [axis for axis, length in enumerate(target.sizes) if length is None]
+    fixed = 1
+    for length in target.sizes:
+        fixed *= 1 if length is None else length
     if not free:
-        if count != known:
+        if count != fixed:
             raise ValueError(
-                f"Cannot reshape a tensor with {count} elements to shape {brackets(wanted)} ({known} elements)"
+                f"Cannot reshape a tensor with {count} elements to shape {brackets(target)} ({fixed} elements)"
             )
-        return (wanted,)
-    if len(free) > 1 or count is None or known == 0:
-        return (wanted,)
-    if count % known:
-        raise ValueError(f"Dimension size must be evenly divisible by {known} but is {count}")
-    sizes = list(wanted.sizes)
-    sizes[free[0]] = count // known
+        return (target,)
+    if len(free) > 1 or count is None or fixed == 0:
+        return (target,)
+    if count % fixed:
+        raise ValueError(f"Dimension size must be evenly divisible by {fixed} but is {count}")
+    sizes = list(target.sizes)
+    sizes[free[0]] = count // fixed
     return (TensorShape.of(tuple(sizes)),)
 
 
@@ -258,20 +258,21 @@ def _reshape_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 def expand_dims(
     input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
 ) -> Tensor:
-    """Returns ``input`` with a dimension of size 1 put in.
+    """Insert a dimension of size 1 into ``input``.
 
     Args:
         input: a tensor of any type.
-        axis: where it goes, a scalar int32 or int64; negative ones count from the end of the result's dimensions.
+        axis: position of the new dimension, a scalar int32 or int64; negative values count from the end of the result's
+            dimensions.
         name: name of the op.
-        dim: the old name of ``axis``, deprecated.
+        dim: deprecated name of ``axis``.
 
     Returns:
         A tensor of the same type.
 
     Raises:
-        ValueError: none or both of ``axis`` and ``dim`` are given, or it is known to be out of range.
-        InvalidArgumentError: when it runs: it is out of range.
+        ValueError: none or both of ``axis`` and ``dim`` are given, or the axis is known to be out of range.
+        InvalidArgumentError: at run time, the axis is out of range.
     """
     axis = deprecated_argument_lookup("axis", axis, "dim", dim)
     if axis is None:
@@ -310,21 +311,20 @@ def _expand_dims_shape(op: Operation) -> Any:
 def squeeze(
     input: TensorLike, axis: TensorLike | None = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
-    """Returns ``input`` without dimensions of size 1.
+    """Remove dimensions of size 1 from ``input``.
 
     Args:
         input: a tensor of any type.
-        axis: the dimensions to drop, an integer or a list of them; negative ones count from the end. None: all of
-            size 1.
+        axis: the dimensions to remove, an integer or a list; negative values count from the end. None: all of size 1.
         name: name of the op.
-        squeeze_dims: the old name of ``axis``, deprecated.
+        squeeze_dims: deprecated name of ``axis``.
 
     Returns:
         A tensor of the same type.
 
     Raises:
         ValueError: both ``axis`` and ``squeeze_dims`` are given, or a dimension is out of range or known not to be 1.
-        InvalidArgumentError: when it runs: likewise.
+        InvalidArgumentError: at run time, in the same cases.
     """
     axis = deprecated_argument_lookup("axis", axis, "squeeze_dims", squeeze_dims)
     axes = [] if axis is None else [axis] if not isinstance(axis, (list, tuple)) else list(axis)
@@ -354,15 +354,15 @@ def _squeeze_shape(op: Operation) -> Any:
         if None in sizes:
             return (UNKNOWN_SHAPE,)
         return (TensorShape.of(tuple(length for length in sizes if length != 1)),)
-    gone = set()
+    removed = set()
     for axis in axes:
         if not -len(sizes) <= axis < len(sizes):
             raise ValueError(f"squeeze_dims[0] not in [{-len(sizes)},{len(sizes)})")
         at = axis % len(sizes)
         if sizes[at] not in (1, None):
             raise ValueError(f"Can not squeeze dim[{at}], expected a dimension of 1, got {sizes[at]}")
-        gone.add(at)
-    return (TensorShape.of(tuple(length for at, length in enumerate(sizes) if at not in gone)),)
+        removed.add(at)
+    return (TensorShape.of(tuple(length for at, length in enumerate(sizes) if at not in removed)),)
 
 
 @gradient("ExpandDims")
@@ -381,7 +381,7 @@ def _squeeze_grad(op: Operation, grad: Tensor) -> Tensor:
 def transpose(
     a: TensorLike, perm: TensorLike | None = None, name: str | None = "transpose", conjugate: bool = False
 ) -> Tensor:
-    """Returns ``a`` with its dimensions in another order.
+    """Permute the dimensions of ``a``.
 
     >>> import gpuplace as tf
     >>> tf.transpose(tf.zeros([2, 3, 4]), [2, 0, 1]).shape.as_list()
@@ -389,7 +389,7 @@ def transpose(
 
     Args:
         a: a tensor of any type.
-        perm: for each dimension of the result, which one of ``a`` it is: an int32 or int64 vector. None: reversed.
+        perm: the dimension of ``a`` for each dimension of the result, an int32 or int64 vector. None: reversed.
         name: name of the op.
         conjugate: also conjugate complex numbers (op ``ConjugateTranspose``).
 
@@ -397,8 +397,8 @@ def transpose(
         A tensor of the same type.
 
     Raises:
-        ValueError: ``perm`` is known and has another length, or a number out of range.
-        InvalidArgumentError: when it runs: ``perm`` is no permutation.
+        ValueError: a static ``perm`` has another length, or a number out of range.
+        InvalidArgumentError: at run time, ``perm`` is not a permutation.
     """
     with name_scope(name, "transpose", [a]) as scope:
         op_type = "Transpose"
@@ -459,7 +459,7 @@ def _transpose_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Returns ``a`` with its last two dimensions exchanged.
+    """Swap the last two dimensions of ``a``.
 
     Args:
         a: ``[..., rows, columns]`` of any type.
@@ -487,14 +487,14 @@ def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: b
         return transpose(a, perm=perm, conjugate=conjugate)
 
 
-# What only passes on
+# Identity ops
 
 
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a tensor with the same elements: a new node for the same value.
+    """Return a tensor with the same elements: a new node with the same value.
 
     Args:
-        input: a tensor of any type, a sparse tensor, or slices; of a variable its value.
+        input: a tensor of any type, a sparse tensor or ``IndexedSlices``; for a variable, its value.
         name: name of the op.
 
     Returns:
@@ -503,10 +503,10 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     parts: Any = None
     if isinstance(input, SparseTensor | SparseTensorValue):
         parts = SparseTensor(
-            *(new("Identity", input=one) for one in (input.indices, input.values, input.dense_shape))
+            *(new("Identity", input=item) for item in (input.indices, input.values, input.dense_shape))
         )
     elif isinstance(input, IndexedSlices):
-        values, indices = (new("Identity", input=one) for one in (input.values, input.indices))
+        values, indices = (new("Identity", input=item) for item in (input.values, input.indices))
         shape = None if input.dense_shape is None else new("Identity", input=input.dense_shape)
         parts = IndexedSlices(values, indices, shape)
     if parts is not None:
@@ -518,7 +518,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``input``, as a constant to gradients.
+    """Return ``input``, treated as a constant by gradients.
 
     Args:
         input: a tensor of any type.
@@ -531,7 +531,7 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``input`` and promises that it never changes; on the CPU only.
+    """Return ``input`` with the promise that it never changes; on the CPU only.
 
     Args:
         input: a tensor of any type.
@@ -561,7 +561,7 @@ not_differentiable("StopGradient")
 
 
 def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
-    """Returns each of several tensors: one node that passes on when all are there.
+    """Return several tensors unchanged, in one node that runs when all of them are available.
 
     Args:
         input: a list of tensors, of any types.
@@ -589,19 +589,19 @@ def _identity_n_grad(op: Operation, *grads: Tensor) -> Any:
 
 
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """Returns ``x``, whose shape is checked when it runs; what is known of it afterwards is known of the result.
+    """Return ``x`` after a shape check at run time; the result has the checked static shape.
 
     Args:
         x: a tensor of any type.
-        shape: a partially known shape, such as ``[None, 3]``.
+        shape: a shape, possibly partial, such as ``[None, 3]``.
         name: name of the op.
 
     Returns:
-        A tensor like ``x``, of that shape.
+        A tensor like ``x``, with that static shape.
 
     Raises:
-        ValueError: the shape is known and does not fit.
-        InvalidArgumentError: when it runs: it does not fit.
+        ValueError: the static shape does not match.
+        InvalidArgumentError: at run time, the shape does not match.
     """
     return new("EnsureShape", name, input=x, shape=as_shape(shape))
 
@@ -622,19 +622,19 @@ def _ensure_shape_shape(op: Operation) -> Any:
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """Returns ``tensor`` after a check for NaN and infinity.
+    """Return ``tensor`` after a check for NaN and infinity.
 
     Args:
-        tensor: floating, of any shape.
-        message: a text put in front of the error's.
+        tensor: floating-point, of any shape.
+        message: prefix of the error message.
         name: name of the op.
 
     Returns:
         A tensor like ``tensor``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: an element is NaN or infinite.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, an element is NaN or infinite.
     """
     return new("CheckNumerics", name, tensor=tensor, message=message)
 
@@ -643,8 +643,8 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 def _check_numerics(xp: ArrayModule, tensor: Array, *, message: bytes) -> Array:
     if not xp.isfinite(tensor).all():
         nan, inf = bool(xp.isnan(tensor).any()), bool(xp.isinf(tensor).any())
-        what = "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
-        raise InvalidArgumentError.of(f"{message.decode()} : Tensor had {what} values")
+        label = "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
+        raise InvalidArgumentError.of(f"{message.decode()} : Tensor had {label} values")
     return tensor
 
 
@@ -653,24 +653,24 @@ shape_function("CheckNumerics")(same_shape)
 
 @gradient("CheckNumerics")
 def _check_numerics_grad(op: Operation, grad: Tensor) -> Tensor:
-    text = op.attrs["message"]  # as TensorFlow writes it: b'...'
+    text = op.attrs["message"]  # TensorFlow's format: b'...'
     return check_numerics(grad, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {text}")
 
 
 def verify_tensor_all_finite(t: TensorLike, msg: str, name: str | None = None) -> Tensor:
-    """Returns ``t`` after a check, placed with it, that it holds neither NaN nor infinity.
+    """Return ``t`` after a check, on the same device, for NaN and infinity.
 
     Args:
-        t: floating, of any shape.
-        msg: a text put in front of the error's.
+        t: floating-point, of any shape.
+        msg: prefix of the error message.
         name: name of the scope.
 
     Returns:
         A tensor like ``t``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: an element is NaN or infinite.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, an element is NaN or infinite.
     """
     with name_scope(name, "VerifyFinite", [t]):
         t = convert_to_tensor(t, name="t")

@@ -1,4 +1,4 @@
-"""Sums, products and log-sum-exps of all elements up to each one.
+"""Cumulative sums, products and log-sum-exps.
 
 Source: tensorflow/python/ops/math_ops.py, math_grad.py and tensorflow/core/kernels/scan_ops.cc, release 1.15.
 """
@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LONG = 256
-"""From so many elements on NumPy's time is worth saving."""
+"""From this number of elements on, it is worth avoiding NumPy's slow path."""
 
 
 def _running_op(
@@ -47,7 +47,7 @@ def _running_op(
 
 @variant_of(_running_op, op_type="Cumsum")
 def cumsum() -> None:
-    """Returns running sums along a dimension.
+    """Return cumulative sums along a dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run([tf.cumsum([1, 2, 3]), tf.cumsum([1, 2, 3], exclusive=True)])
@@ -55,37 +55,37 @@ def cumsum() -> None:
 
     Args:
         x: numbers of rank 1 or more.
-        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
-        exclusive: each sum leaves out its own element.
-        reverse: run from the end.
+        axis: the dimension, a scalar int32 or int64; negative values count from the end.
+        exclusive: whether to exclude each element from its own sum.
+        reverse: whether to run from the end.
         name: name of the op.
 
     Returns:
         A tensor like ``x``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: ``axis`` is out of range.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, ``axis`` is out of range.
     """
 
 
 @variant_of(_running_op, op_type="Cumprod")
 def cumprod() -> None:
-    """Returns running products along a dimension.
+    """Return cumulative products along a dimension.
 
     Args:
         x: numbers of rank 1 or more.
-        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
-        exclusive: each product leaves out its own element.
-        reverse: run from the end.
+        axis: the dimension, a scalar int32 or int64; negative values count from the end.
+        exclusive: whether to exclude each element from its own product.
+        reverse: whether to run from the end.
         name: name of the op.
 
     Returns:
         A tensor like ``x``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: ``axis`` is out of range.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, ``axis`` is out of range.
     """
 
 
@@ -118,7 +118,7 @@ def _scan(xp: Any, function: Any, neutral: float, x: Any, axis: int, exclusive: 
 
 
 def _running(xp: ArrayModule, function: Any, x: Any) -> Any:
-    """``function`` along the first axis; line by line where lines are long, as NumPy goes along the columns."""
+    """Apply ``function`` along the first axis; line by line for long lines, because NumPy runs along the columns."""
     lines = math.prod(x.shape[1:])
     if xp is not np or lines < _LONG or len(x) < 2 or not x[0].flags.c_contiguous:
         return function(x, axis=0, dtype=x.dtype)
@@ -132,7 +132,7 @@ def _running(xp: ArrayModule, function: Any, x: Any) -> Any:
 
 @variant_of(_running_op, op_type="CumulativeLogsumexp")
 def cumulative_logsumexp() -> None:
-    """Returns the logarithms of running sums of exponentials along a dimension.
+    """Return the logarithms of cumulative sums of exponentials along a dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.math.cumulative_logsumexp([0.0, 0.0, 0.0])).round(3).tolist()
@@ -140,17 +140,18 @@ def cumulative_logsumexp() -> None:
 
     Args:
         x: half, float32 or float64, of rank 1 or more.
-        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
-        exclusive: each sum leaves out its own element; the first is the smallest number of the type.
-        reverse: run from the end.
+        axis: the dimension, a scalar int32 or int64; negative values count from the end.
+        exclusive: whether to exclude each element from its own sum; the first result is then the type's smallest
+            number.
+        reverse: whether to run from the end.
         name: name of the op.
 
     Returns:
         A tensor like ``x``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: ``axis`` is out of range.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, ``axis`` is out of range.
     """
 
 
@@ -163,7 +164,7 @@ def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, revers
 
 
 def _running_logsumexp(xp: ArrayModule, x: Array) -> Array:
-    """The running sums along the first axis."""
+    """Return the cumulative log-sum-exp along the first axis."""
     result = xp.empty(x.shape, x.dtype)
     for index in range(len(x)):
         result[index] = xp.logaddexp(result[index - 1], x[index]) if index else x[index]
@@ -172,7 +173,7 @@ def _running_logsumexp(xp: ArrayModule, x: Array) -> Array:
 
 @gradient("CumulativeLogsumexp")
 def _cumulative_logsumexp_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """Sums of ``grad / exp(result)`` the other way round, by logarithms of their positive and negative parts."""
+    """Sum ``grad / exp(result)`` in the opposite direction, through logarithms of its positive and negative parts."""
     x, axis = op.inputs
     exclusive, reverse = op.attrs["exclusive"], op.attrs["reverse"]
     result = op.outputs[0]
@@ -198,7 +199,7 @@ def _cumsum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 @gradient("Cumprod")
 def _cumprod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """Right where no element is 0, as TensorFlow's."""
+    """Gradient of ``cumprod``; like TensorFlow's, it is correct only without zeros in the input."""
     x, axis = op.inputs
     exclusive, back = op.attrs["exclusive"], op.attrs["reverse"]
     products = cumprod(x, axis, exclusive=exclusive, reverse=back)

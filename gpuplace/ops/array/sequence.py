@@ -1,4 +1,4 @@
-"""Order and length: reversing, rolling, masks of sequences, counts of numbers.
+"""Order and length: reverse, roll, sequence masks, counts of numbers.
 
 Source: tensorflow/python/ops/array_ops.py, math_ops.py, array_grad.py and tensorflow/core/kernels/reverse_op.cc,
 reverse_sequence_op.cc, roll_op.cc, bincount_op.cc, release 1.15.
@@ -36,19 +36,19 @@ __all__ = [
 
 
 def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``tensor`` with the order along some dimensions reversed.
+    """Reverse ``tensor`` along some dimensions.
 
     Args:
         tensor: numbers, bools or strings of any shape.
-        axis: the dimensions, an int32 or int64 vector; negative ones count from the end.
+        axis: the dimensions, an int32 or int64 vector; negative values count from the end.
         name: name of the op.
 
     Returns:
         A tensor like ``tensor``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: a dimension is out of range, or named twice.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, a dimension is out of range or occurs twice.
     """
     return new("ReverseV2", name, tensor=tensor, axis=axis)
 
@@ -99,7 +99,7 @@ def reverse_sequence(
     name: str | None = None,
     seq_dim: int | None = None, batch_dim: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns ``input`` with the beginning of each slice reversed, each as far as its length says.
+    """Reverse the start of each slice of ``input``, up to the slice's length.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1)).tolist()
@@ -107,19 +107,19 @@ def reverse_sequence(
 
     Args:
         input: numbers or bools (on a GPU bools or floating).
-        seq_lengths: ``[input.shape[batch_axis]]``, int32 or int64: how many elements of each slice.
-        seq_axis: the dimension along which is reversed. None: 0.
-        batch_axis: the dimension that counts the slices. None: 0.
+        seq_lengths: ``[input.shape[batch_axis]]``, int32 or int64: the number of elements to reverse in each slice.
+        seq_axis: the dimension to reverse along. None: 0.
+        batch_axis: the dimension of the slices. None: 0.
         name: name of the op.
-        seq_dim: the old name of ``seq_axis``, deprecated.
-        batch_dim: the old name of ``batch_axis``, deprecated.
+        seq_dim: deprecated name of ``seq_axis``.
+        batch_dim: deprecated name of ``batch_axis``.
 
     Returns:
         A tensor like ``input``.
 
     Raises:
-        InvalidArgumentError: when it runs: a dimension is out of range, there are not as many lengths as slices, or, on
-            the CPU, a length is negative or too large.
+        InvalidArgumentError: at run time, a dimension is out of range, the number of lengths differs from that of the
+            slices or, on the CPU, a length is negative or too large.
     """
     sequence = seq_axis if seq_dim is None else seq_dim
     batch = batch_axis if batch_dim is None else batch_dim
@@ -179,7 +179,7 @@ def _reverse_sequence_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``input`` moved along some dimensions; what leaves at the end comes in at the start.
+    """Shift ``input`` along some dimensions; elements shifted out at the end reappear at the start.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.roll([1, 2, 3], 1, 0)).tolist()
@@ -187,15 +187,15 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
 
     Args:
         input: a tensor of rank 1 or more, of any type (on a GPU float16, float32, float64, complex, int32 or int64).
-        shift: by how many elements, an int32 or int64 scalar or vector.
-        axis: along which dimension, an integer per ``shift``.
+        shift: number of positions, an int32 or int64 scalar or vector.
+        axis: the dimension of each shift, int32 or int64.
         name: name of the op.
 
     Returns:
         A tensor like ``input``.
 
     Raises:
-        InvalidArgumentError: when it runs: ``shift`` and ``axis`` differ in length, or a dimension is out of range.
+        InvalidArgumentError: at run time, ``shift`` and ``axis`` differ in length, or a dimension is out of range.
     """
     return new("Roll", name, input=input, shift=shift, axis=axis)
 
@@ -239,7 +239,7 @@ def sequence_mask(
     dtype: DTypeLike = bool_type,
     name: str | None = None,
 ) -> Tensor:
-    """Returns rows that are True as far as a length says.
+    """Return rows that are True up to a length.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.sequence_mask([1, 3], 4, tf.int32)).tolist()
@@ -247,8 +247,8 @@ def sequence_mask(
 
     Args:
         lengths: integers of any shape.
-        maxlen: length of a row, a scalar integer. None: the greatest of ``lengths``.
-        dtype: type of the result; 1 and 0 for numbers.
+        maxlen: length of a row, a scalar integer. None: the maximum of ``lengths``.
+        dtype: dtype of the result; number types use 1 and 0.
         name: name of the scope.
 
     Returns:
@@ -278,8 +278,8 @@ def sequence_mask(
         if column.op.type == "ExpandDims":
             column = new("Cast", x=column, DstT=kind)
         result = new("Less", x=row, y=column)
-        wanted = as_dtype(dtype).base_dtype
-        return result if wanted is bool_type else cast(result, wanted)
+        result_type = as_dtype(dtype).base_dtype
+        return result if result_type is bool_type else cast(result, result_type)
 
 
 def bincount(
@@ -290,25 +290,25 @@ def bincount(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns how often (or with what total weight) each of 0, 1, ... appears.
+    """Return the count, or the total weight, of each of 0, 1, ...
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.bincount([1, 1, 3])).tolist()
     [0, 2, 0, 1]
 
     Args:
-        arr: int32 of any shape, none negative.
-        weights: what each element counts, int32, int64, float32 or float64 in ``arr``'s shape. None: 1.
-        minlength: the least length of the result, a scalar int32. None: any.
-        maxlength: its greatest length; greater numbers are not counted. None: any.
-        dtype: type of the counts where there are no weights, as theirs.
+        arr: non-negative int32 numbers of any shape.
+        weights: the weight of each element, int32, int64, float32 or float64 in ``arr``'s shape. None: 1.
+        minlength: minimum length of the result, a scalar int32. None: no minimum.
+        maxlength: maximum length of the result; larger numbers are not counted. None: no maximum.
+        dtype: dtype of the counts without weights.
         name: name of the scope.
 
     Returns:
-        ``[greatest number + 1]`` within these limits; the type of the weights, or ``dtype``.
+        ``[largest number + 1]`` within these limits; of the weights' type, or ``dtype``.
 
     Raises:
-        InvalidArgumentError: when it runs: a negative number or length.
+        InvalidArgumentError: at run time, a number or length is negative.
     """
     with name_scope(name, "bincount"):
         arr = convert_to_tensor(arr, int32, name="arr")
@@ -318,12 +318,12 @@ def bincount(
             size = new("Maximum", x=minlength, y=size)
         if maxlength is not None:
             size = new("Minimum", x=maxlength, y=size)
-        given = (
+        element_weights = (
             convert_to_tensor(weights, name="weights")
             if weights is not None
             else make_constant([], as_dtype(dtype))
         )
-        return new("Bincount", arr=arr, size=size, weights=given)
+        return new("Bincount", arr=arr, size=size, weights=element_weights)
 
 
 @compute("Bincount")

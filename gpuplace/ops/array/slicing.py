@@ -1,7 +1,7 @@
-"""Parts of a tensor by position: slice, strided slice, and what ``tensor[...]`` means.
+"""Slices of a tensor by position: slice, strided slice, and ``tensor[...]``.
 
 A strided slice is described by three vectors and five masks, one bit per entry: entry ``i`` begins at the start
-(begin_mask), ends at the end (end_mask), stands for all dimensions not named (ellipsis_mask), adds a dimension of
+(begin_mask), ends at the end (end_mask), stands for all unnamed dimensions (ellipsis_mask), adds a dimension of
 size 1 (new_axis_mask), or takes one element and drops the dimension (shrink_axis_mask).
 
     x[1:, ..., None, 0]    entry            0      1      2      3
@@ -46,7 +46,7 @@ _slice = slice
 
 
 def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a block of a tensor.
+    """Return a block of a tensor.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.slice([1, 2, 3, 4], [1], [2])).tolist()
@@ -55,16 +55,16 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     Args:
         input_: a tensor of any type.
         begin: the first position along each dimension, an int32 or int64 vector.
-        size: how many along each dimension, of the same type; -1: all that are left.
+        size: the number of elements along each dimension, of the same type; -1: all that remain.
         name: name of the op.
 
     Returns:
         A tensor of the same type and rank.
 
     Raises:
-        ValueError: the block is known not to lie within the tensor.
+        ValueError: the block is known to reach beyond the tensor.
         TypeError: ``begin`` and ``size`` differ in type.
-        InvalidArgumentError: when it runs: it does not lie within the tensor.
+        InvalidArgumentError: at run time, the block reaches beyond the tensor.
     """
     return new("Slice", name, input=input_, begin=begin, size=size)
 
@@ -72,7 +72,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
 @compute("Slice", views=True)
 def _slice_kernel(xp: ArrayModule, input: Array, begin: Array, size: Array) -> Array:
     if begin.ndim != 1 or size.ndim != 1:
-        shapes = " and ".join(f"[{','.join(map(str, one.shape))}]" for one in (begin, size))
+        shapes = " and ".join(f"[{','.join(map(str, item.shape))}]" for item in (begin, size))
         raise InvalidArgumentError.of(
             f"Expected begin and size arguments to be 1-D tensors of size {input.ndim}, but got shapes {shapes}"
             " instead."
@@ -82,7 +82,7 @@ def _slice_kernel(xp: ArrayModule, input: Array, begin: Array, size: Array) -> A
 
 @functools.lru_cache(256)
 def _parts(starts: tuple[int, ...], lengths: tuple[int, ...], shape: tuple[int, ...]) -> tuple[_slice, ...]:
-    """What of an array of that shape is cut out."""
+    """Return the slices of an array of that shape."""
     if len(starts) != len(shape) or len(lengths) != len(shape):
         raise InvalidArgumentError.of(
             f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but got shapes"
@@ -93,8 +93,10 @@ def _parts(starts: tuple[int, ...], lengths: tuple[int, ...], shape: tuple[int, 
         count = total - start if length == -1 else length
         if total == 0:
             if start != 0 or count != 0:
-                what = f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
-                raise InvalidArgumentError.of(f"Expected {what} when input.dim_size({axis}) == 0")
+                condition = (
+                    f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
+                )
+                raise InvalidArgumentError.of(f"Expected {condition} when input.dim_size({axis}) == 0")
         elif not 0 <= start <= total:
             raise InvalidArgumentError.of(f"Expected begin[{axis}] in [0, {total}], but got {start}")
         elif count < 0 or start + count > total:
@@ -134,31 +136,31 @@ def _slice_shape(op: Operation) -> Any:
 
 
 def _check_part(op: Operation) -> None:
-    """ValueError where a slice is known to reach out of its input, so that the gradient has no place there."""
-    sizes, begin, taken = op.inputs[0].shape, constant_value(op.inputs[1]), op.outputs[0].shape
-    if begin is None or not sizes.is_fully_defined() or not taken.is_fully_defined():
+    """Raise ValueError if a slice is known to reach beyond its input, where its gradient has no place."""
+    sizes, begin, part = op.inputs[0].shape, constant_value(op.inputs[1]), op.outputs[0].shape
+    if begin is None or not sizes.is_fully_defined() or not part.is_fully_defined():
         return
-    after = np.array(sizes.as_list()) - np.array(taken.as_list()) - begin
+    after = np.array(sizes.as_list()) - np.array(part.as_list()) - begin
     if (begin < 0).any() or (after < 0).any():
         raise ValueError(
             f"Paddings must be non-negative for the gradient of '{op.name}': the slice begins at {begin.tolist()}, has"
-            f" the shape {taken.as_list()}, and reaches out of its input of shape {sizes.as_list()}"
+            f" the shape {part.as_list()}, and reaches beyond its input of shape {sizes.as_list()}"
         )
 
 
 @gradient("Slice")
 def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
-    """Pads the gradient with zeros to the input's shape."""
+    """Pad the gradient with zeros to the input's shape."""
     source, begin = op.inputs[0], op.inputs[1]
     axes = rank(source)
-    taken = shape_of(op.outputs[0], out_type=begin.dtype.base_dtype)
+    part_shape = shape_of(op.outputs[0], out_type=begin.dtype.base_dtype)
     column = stack([axes, 1])
     before = new("Reshape", tensor=begin, shape=column)
-    given = shape_of(source)
+    input_shape = shape_of(source)
     if begin.dtype.base_dtype is int64 and rules() != "1.15":
-        given = new("Cast", x=given, DstT=int64)
+        input_shape = new("Cast", x=input_shape, DstT=int64)
     _check_part(op)
-    after = new("Reshape", tensor=given - taken - begin, shape=column)
+    after = new("Reshape", tensor=input_shape - part_shape - begin, shape=column)
     paddings = concat([before, after], 1)
     return new("Pad", input=grad, paddings=paddings), None, None
 
@@ -176,7 +178,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns every so many elements of a range: what ``tensor[begin:end:stride, ...]`` adds to the graph.
+    """Return a strided range of a tensor, as ``tensor[begin:end:stride, ...]`` does.
 
     The masks have a bit per entry of ``begin``; bit ``i`` is ``1 << i``.
 
@@ -186,24 +188,24 @@ def strided_slice(
 
     Args:
         input_: a tensor of any type.
-        begin: the first position of each entry, an int32 or int64 vector; negative ones count from the end.
-        end: the position behind the last, of the same type.
-        strides: the steps, of the same type, none 0. None: 1.
-        begin_mask: entries that begin at the start, whatever ``begin`` says.
-        end_mask: entries that go to the end.
-        ellipsis_mask: the entry, one at most, that stands for all dimensions not named.
+        begin: the first position of each entry, an int32 or int64 vector; negative values count from the end.
+        end: the position after the last, of the same type.
+        strides: non-zero steps, of the same type. None: 1.
+        begin_mask: entries that begin at the start and ignore ``begin``.
+        end_mask: entries that continue to the end.
+        ellipsis_mask: the entry, at most one, that stands for all unnamed dimensions.
         new_axis_mask: entries that add a dimension of size 1.
         shrink_axis_mask: entries that take one element and drop the dimension.
-        var: ignored; in TensorFlow the variable that the slice is of.
+        var: ignored; in TensorFlow, the sliced variable.
         name: name of the op.
 
     Returns:
         A tensor of the same type.
 
     Raises:
-        ValueError: a step is known to be 0, an index out of bounds, or there are more entries than dimensions.
+        ValueError: a step is known to be 0, an index is out of bounds, or there are more entries than dimensions.
         TypeError: the vectors differ in type.
-        InvalidArgumentError: when it runs: likewise.
+        InvalidArgumentError: at run time, in the same cases.
     """
     if strides is None:
         strides = ones_like(begin)
@@ -216,9 +218,9 @@ def strided_slice(
 def _key(
     sizes: tuple[int | None, ...], begin: Any, end: Any, strides: Any, masks: dict[str, int]
 ) -> list[Any]:
-    """What NumPy would be indexed with: ``None``, integers and slices; InvalidArgumentError if impossible.
+    """Return a NumPy index: ``None``, integers and slices; raise InvalidArgumentError if that is impossible.
 
-    A slice over a dimension of unknown size keeps its given bounds.
+    A slice over a dimension of unknown size keeps its bounds.
     """
     if len(begin) > 32:
         raise InvalidArgumentError.of("strided slices have at most 32 entries")
@@ -302,10 +304,10 @@ def _strided_slice_shape(op: Operation) -> Any:
             total = remaining.pop(0)
             free = entry == _slice(None)
             full = entry.start is None and entry.stop is None
-            known = all(bound is not None for bound in bounds)
+            is_static = all(bound is not None for bound in bounds)
             if free:
                 result.append(total)
-            elif known:
+            elif is_static:
                 result.append(_count(entry, total))
             elif full and total is not None:
                 result.append(len(range(total)[entry]))
@@ -315,7 +317,7 @@ def _strided_slice_shape(op: Operation) -> Any:
 
 
 def _count(entry: Any, total: int | None) -> int | None:
-    """How many elements a slice takes of ``total``; for an unknown total only what does not depend on it."""
+    """Return the length of a slice of ``total`` elements; for an unknown total, None if it depends on it."""
     if total is not None:
         return len(range(total)[entry])
     return 0 if entry.start is not None and entry.start == entry.stop else None
@@ -326,14 +328,14 @@ def _strided_slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None
     begin, end, strides = op.inputs[1:]
     source = op.inputs[0]
     kind = begin.dtype.base_dtype
-    given = (
+    input_shape = (
         make_constant(source.shape.as_list(), kind, name="Shape")
         if source.shape.is_fully_defined()
         else new("Shape", input=source, out_type=kind)
     )
     masks = {name: op.attrs[name] for name in _MASKS}
     return (
-        new("StridedSliceGrad", shape=given, begin=begin, end=end, strides=strides, dy=grad, **masks),
+        new("StridedSliceGrad", shape=input_shape, begin=begin, end=end, strides=strides, dy=grad, **masks),
         None,
         None,
         None,
@@ -383,13 +385,13 @@ def slice_of(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
     """``tensor[spec]``: integers, slices, ``...``, ``tf.newaxis``, scalar tensors; or a bool mask.
 
     Args:
-        tensor: what is sliced.
-        slice_spec: what stands in the brackets.
-        var: the variable whose value it is, to which ``assign`` of the slice gives values; None: none.
+        tensor: the tensor to slice.
+        slice_spec: the index in brackets.
+        var: the variable that ``assign`` of the slice changes; None: none.
 
     Raises:
-        TypeError: another kind of index.
-        ValueError: more than one ellipsis, or indices that are known to be out of range.
+        TypeError: the index has another type.
+        ValueError: there is more than one ellipsis, or an index is known to be out of range.
     """
     if isinstance(slice_spec, np.ndarray) and slice_spec.dtype == np.bool_:
         return boolean_mask(tensor, slice_spec)
@@ -431,31 +433,31 @@ def slice_of(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
         else:
             packed = [make_constant([], int32)] * 3
         begins, ends, steps = packed
-        found = new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
+        result = new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
         bounds = {"begin": begins, "end": ends, "strides": steps, **masks}
-        found.assign = functools.partial(_assign_slice, var, f"{scope}_assign", bounds)
-        return found
+        result.assign = functools.partial(_assign_slice, var, f"{scope}_assign", bounds)
+        return result
 
 
 def _assign_slice(
     variable: Any, default_name: str, bounds: dict[str, Any], val: TensorLike, name: str | None = None
 ) -> Any:
-    """Gives the part of a variable that a slice has taken a value; what ``slice.assign`` is.
+    """Assign a value to a slice of a variable: ``slice.assign``.
 
     Args:
-        variable: the variable; None for a slice of anything else.
-        default_name: name of the operation where ``name`` is None.
+        variable: the variable; None if the sliced object is not one.
+        default_name: name of the operation if ``name`` is None.
         bounds: inputs and masks of the slice.
         val: the value, of the variable's type, in the shape of the slice.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable whose reads wait for the assignment.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the assignment.
 
     Raises:
-        ValueError: the slice is not one of a variable.
-        TypeError: a value of another type.
-        InvalidArgumentError: at run time, a value of another shape.
+        ValueError: the sliced object is not a variable.
+        TypeError: the value has another type.
+        InvalidArgumentError: at run time, the value has another shape.
     """
     if variable is None:
         raise ValueError("Sliced assignment is only supported for variables")
@@ -483,7 +485,7 @@ def _resource_strided_slice_assign(
 
 
 def _replace_part(storage: VariableStorage, bounds: Any, masks: Sequence[int], value: Any) -> None:
-    """Writes a value into a part of a variable."""
+    """Write a value into a slice of a variable."""
 
     def replaced(old: Any, is_own: bool) -> Any:
         whole = old if is_own else old.copy()
@@ -516,7 +518,7 @@ _SLICE_TYPE_ERROR = (
 
 
 def _bound(part: Any) -> Any:
-    """What a slice begins at, ends at or steps by; None where it says nothing."""
+    """Return the start, stop or step of a slice; None if it is absent."""
     if part is None or isinstance(part, Dimension) and part.value is None:
         return None
     _check_index(part, accepted=(int, bool))
@@ -524,7 +526,7 @@ def _bound(part: Any) -> Any:
 
 
 def _check_index(entry: Any, accepted: tuple[type, ...] = (int,)) -> None:
-    """Raises TypeError for what does not count elements.
+    """Raise TypeError for an index that is not an integer.
 
     Source: tensorflow/python/ops/array_ops.py, release 1.15.
     """

@@ -1,4 +1,4 @@
-"""Sorting, counting into buckets, and positions as indices.
+"""Sorting, histograms, and positions as indices.
 
 Source: tensorflow/python/ops/sort_ops.py, histogram_ops.py and core/kernels/unravel_index_op.cc, release 1.15.
 """
@@ -32,7 +32,7 @@ __all__ = ["argsort", "histogram_fixed_width", "histogram_fixed_width_bins", "so
 
 
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """Returns a tensor's elements in order along a dimension.
+    """Sort a tensor's elements along a dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.sort([3.0, 1.0, 2.0])).tolist()
@@ -48,7 +48,7 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
         A tensor like ``values``.
 
     Raises:
-        ValueError: another direction, or there is no such dimension.
+        ValueError: the direction is invalid, or the dimension does not exist.
     """
     with name_scope(name, "sort"):
         return _sorted(values, axis, False, direction)
@@ -61,13 +61,13 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the positions that put a tensor's elements in order along a dimension.
+    """Return the positions that sort a tensor's elements along a dimension.
 
     Args:
         values: real numbers, of rank 1 or more.
         axis: the dimension.
         direction: ``"ASCENDING"`` or ``"DESCENDING"``.
-        stable: equal elements keep their order anyway.
+        stable: ignored; equal elements always keep their order.
         name: name of the scope.
 
     Returns:
@@ -81,36 +81,36 @@ def argsort(
 
 
 def _sorted(values: TensorLike, axis: TensorLike, is_argsort: bool, direction: str) -> Tensor:
-    """The nodes of a sort; ``TopKV2`` gives the largest first, and works on the last dimension."""
+    """Add the nodes of a sort; ``TopKV2`` puts the largest first and works on the last dimension."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
     known_axis = constant_value(convert_to_tensor(axis, name="axis"))
     if known_axis is None or known_axis.ndim:
         raise ValueError("axis must be a constant scalar")
     dimension = int(known_axis)
-    given = convert_to_tensor(values, name="values")
+    tensor = convert_to_tensor(values, name="values")
     is_ascending = direction == "ASCENDING"
-    signed = -given if is_ascending else given
+    signed = -tensor if is_ascending else tensor
     size = shape_tensor(signed)[dimension]
     rank = rank_of(signed)
-    known = given.shape.ndims
-    if dimension == -1 or (known is not None and dimension == known - 1):
+    static_rank = tensor.shape.ndims
+    if dimension == -1 or (static_rank is not None and dimension == static_rank - 1):
         return _largest(signed, size, is_argsort, is_ascending)
     order: Any
-    if known is not None:
-        exchanged = list(range(known))
+    if static_rank is not None:
+        exchanged = list(range(static_rank))
         exchanged[dimension], exchanged[-1] = exchanged[-1], exchanged[dimension]
         order = constant(exchanged, "int64", name="transposition")
     else:
         at: Any = dimension + rank if dimension < 0 else dimension
         order = concat([range_of(at), [rank - 1], range_of(at + 1, rank - 1), [at]], 0)
-    found = _largest(transpose(signed, order), size, is_argsort, False)
-    back = transpose(found, order)
+    result = _largest(transpose(signed, order), size, is_argsort, False)
+    back = transpose(result, order)
     return -back if is_ascending and not is_argsort else back
 
 
 def _largest(values: Tensor, size: Tensor, is_argsort: bool, negates: bool) -> Tensor:
-    """All of the last dimension, the largest first and negated if asked for, or their positions."""
+    """Return the last dimension sorted in descending order, negated if ``negates``, or the positions."""
     largest, places = apply_op("TopKV2", input=values, k=size).outputs
     if is_argsort:
         return places
@@ -121,12 +121,12 @@ def histogram_fixed_width_bins(
     values: TensorLike, value_range: TensorLike, nbins: TensorLike = 100, dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns which of the buckets of equal width each value falls into; the outer ones hold what is beyond.
+    """Return the index of each value's bucket of equal width; the outer buckets include values outside the range.
 
     Args:
         values: numbers of any shape.
-        value_range: least and largest value, ``[2]``, of the same type.
-        nbins: how many buckets.
+        value_range: minimum and maximum, ``[2]``, of the same type.
+        nbins: number of buckets.
         dtype: ignored, as in release 1.15.
         name: name of the scope.
 
@@ -134,28 +134,28 @@ def histogram_fixed_width_bins(
         int32, in the shape of ``values``.
     """
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
-        given = convert_to_tensor(values, name="values")
-        flat = new("Reshape", tensor=given, shape=[-1])
-        ends = convert_to_tensor(value_range, given.dtype.base_dtype, name="value_range")
+        tensor = convert_to_tensor(values, name="values")
+        flat = new("Reshape", tensor=tensor, shape=[-1])
+        ends = convert_to_tensor(value_range, tensor.dtype.base_dtype, name="value_range")
         count = convert_to_tensor(nbins, "int32", name="nbins")
-        wide = new("Cast", x=count, DstT=given.dtype.base_dtype)
+        wide = new("Cast", x=count, DstT=tensor.dtype.base_dtype)
         low, high = ends[0], ends[1]
         share = new("RealDiv", x=flat - low, y=high - low)
         bins = new("Cast", x=new("Floor", x=wide * share), DstT="int32")
-        kept = new("Minimum", x=new("Maximum", x=bins, y=0), y=count - 1)
-        return new("Reshape", tensor=kept, shape=shape_tensor(given))
+        clipped = new("Minimum", x=new("Maximum", x=bins, y=0), y=count - 1)
+        return new("Reshape", tensor=clipped, shape=shape_tensor(tensor))
 
 
 def histogram_fixed_width(
     values: TensorLike, value_range: TensorLike, nbins: TensorLike = 100, dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns how many values fall into each of the buckets of equal width; the outer ones hold what is beyond.
+    """Return the number of values in each bucket of equal width; the outer buckets include values outside the range.
 
     Args:
         values: numbers of any shape.
-        value_range: least and largest value, ``[2]``, of the same type.
-        nbins: how many buckets.
+        value_range: minimum and maximum, ``[2]``, of the same type.
+        nbins: number of buckets.
         dtype: int32 or int64.
         name: name of the scope.
 
@@ -163,8 +163,8 @@ def histogram_fixed_width(
         ``[nbins]`` of that type.
 
     Raises:
-        ValueError: a shape is known not to fit, or ``nbins`` not to be above 0.
-        InvalidArgumentError: when it runs: likewise, or the values of ``value_range`` do not grow.
+        ValueError: a static shape does not match, or ``nbins`` is known not to be positive.
+        InvalidArgumentError: at run time, in the same cases, or ``value_range`` does not increase.
     """
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
         return new(
@@ -197,17 +197,17 @@ def _histogram_shape(op: Operation) -> Any:
     if ends not in (2, None):
         raise ValueError(f"Dimension must be 2 but is {ends}")
     require_rank(op.inputs[2].shape, 0)
-    known = constant_value(op.inputs[2])
-    if known is not None and known <= 0:
-        raise ValueError(f"Requires nbins > 0: {known}")
-    return (TensorShape.of((None if known is None else int(known),)),)
+    count = constant_value(op.inputs[2])
+    if count is not None and count <= 0:
+        raise ValueError(f"Requires nbins > 0: {count}")
+    return (TensorShape.of((None if count is None else int(count),)),)
 
 
 not_differentiable("HistogramFixedWidth")
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the indices in a shape of positions in the flattened tensor.
+    """Convert positions in the flattened tensor to indices in a shape.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.unravel_index([2, 5], [3, 3])).tolist()
@@ -219,10 +219,10 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
         name: name of the op.
 
     Returns:
-        ``[rank]`` of a scalar, ``[rank, positions]`` of a vector, of that type.
+        ``[rank]`` for a scalar, ``[rank, positions]`` for a vector, of that type.
 
     Raises:
-        InvalidArgumentError: when it runs: a position is out of range, or a size is 0.
+        InvalidArgumentError: at run time, a position is out of range, or a size is 0.
     """
     return new("UnravelIndex", name, indices=indices, dims=dims)
 
@@ -239,8 +239,8 @@ def _unravel_index(xp: ArrayModule, indices: Array, dims: Array) -> Array:
         raise InvalidArgumentError.of("Input dims product is causing integer overflow")
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < int(dims.prod()):
         raise InvalidArgumentError.of("index is out of bound as with dims")
-    found = xp.unravel_index(indices, tuple(int(size) for size in dims))
-    return xp.stack([xp.asarray(part) for part in found]).astype(indices.dtype)
+    result = xp.unravel_index(indices, tuple(int(size) for size in dims))
+    return xp.stack([xp.asarray(part) for part in result]).astype(indices.dtype)
 
 
 @shape_function("UnravelIndex")
@@ -256,20 +256,20 @@ not_differentiable("UnravelIndex")
 
 
 def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Returns the element that is at a place in the order of each row.
+    """Return the n-th element of each row in sorted order.
 
     Args:
         input: real numbers, ``[..., k]``.
-        n: the place, from 0, a scalar int32.
-        reverse: count from the largest.
+        n: the position in sorted order, from 0, a scalar int32.
+        reverse: whether to count from the largest.
         name: name of the op.
 
     Returns:
-        ``[...]`` of that type.
+        ``[...]`` of the input's type.
 
     Raises:
         ValueError: ``input`` is known to be a scalar, or to have too few columns.
-        InvalidArgumentError: when it runs: ``n`` is negative, or there are too few columns.
+        InvalidArgumentError: at run time, ``n`` is negative, or there are too few columns.
     """
     return new("NthElement", name, input=input, n=n, reverse=reverse)
 
@@ -306,9 +306,9 @@ def _nth_element_shape(op: Operation) -> Any:
 
 @gradient("NthElement")
 def _nth_element_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """In equal shares to all elements that equal the one."""
-    input, found = op.inputs[0], new("ExpandDims", input=op.outputs[0], dim=-1)
-    equal = cast(new("Equal", x=found, y=input), grad.dtype)
+    """Distribute the gradient equally over all elements that equal the result."""
+    input, selected = op.inputs[0], new("ExpandDims", input=op.outputs[0], dim=-1)
+    equal = cast(new("Equal", x=selected, y=input), grad.dtype)
     grad = new("ExpandDims", input=grad, dim=-1)
     number = new("ExpandDims", input=new("Sum", input=equal, reduction_indices=-1), dim=-1)
     return div(equal, number) * grad, None

@@ -1,8 +1,10 @@
-"""Which strategy is in force, and for whom code builds nodes: for all replicas together, for one, or for one device.
+"""Distribution contexts: the current strategy, and whether nodes are for all replicas, one replica or one device.
 
-A thread's contexts are a stack of its graph's. ``strategy.scope()`` and merge functions are *cross-replica* contexts;
-a function that runs once for each replica is in that *replica's* context; one that updates a variable, on the
-*device* of one of its copies. Without any strategy there is one replica, which is both.
+A thread keeps a stack of contexts for its graph. ``strategy.scope()`` and merge functions are *cross-replica* contexts.
+A
+function that runs once per replica is in that *replica's* context; a function that updates a variable is on the
+*device* of one
+of its copies. Without a strategy there is one replica, which is both.
 
 Source: tensorflow/python/distribute/distribution_strategy_context.py and distribute_lib.py, release 1.15.
 """
@@ -20,34 +22,34 @@ __all__ = ["ReduceOp", "has_strategy"]
 
 
 class ReduceOp(enum.Enum):
-    """How values of replicas are brought together."""
+    """How to reduce the values of replicas."""
 
     SUM = "SUM"
     MEAN = "MEAN"
 
 
 class Context(NamedTuple):
-    """What the code of a block builds nodes for."""
+    """The replicas or device for which a block builds nodes."""
 
     strategy: Any
     replica: Any
-    """A ``ReplicaContext``; None: for all of them."""
+    """A ``ReplicaContext``; None: all replicas."""
     copy: int | None = None
-    """Which copy of a variable is updated; None outside of updates."""
+    """The index of the variable copy to update; None outside updates."""
 
 
 LOSS_REDUCTION = "reduction of the last loss"
-"""Key of what a graph keeps: how the loss that was made last was reduced, which says how losses of replicas add up."""
+"""Key under which a graph keeps the reduction of its last loss, which determines how replica losses are combined."""
 
 
 def current() -> Context | None:
-    """The context that this thread is in; None without a strategy."""
+    """Return the current context of this thread; None without a strategy."""
     contexts = get_default_graph().scopes.of_thread.distribution
     return contexts[-1] if contexts else None
 
 
 def component() -> int | None:
-    """Which component counts for the code that is running now; None: for no single one."""
+    """Return the component that the current code runs for; None for several or none."""
     context = current()
     if context is None:
         return None
@@ -58,7 +60,7 @@ def component() -> int | None:
 
 @contextlib.contextmanager
 def entered(context: Context) -> Iterator[None]:
-    """Makes a context the current one for the ``with`` block."""
+    """Make a context the current one in the ``with`` block."""
     thread = get_default_graph().scopes.of_thread
     outer = thread.distribution
     thread.distribution = (*outer, context)
@@ -69,7 +71,7 @@ def entered(context: Context) -> Iterator[None]:
 
 
 def has_strategy() -> bool:
-    """Whether a strategy other than the default one is in force.
+    """Return whether a strategy other than the default one is in force.
 
     Returns:
         A Python bool.
@@ -78,10 +80,10 @@ def has_strategy() -> bool:
 
 
 def scaled_loss(loss: Any) -> Any:
-    """A loss as an estimator's strategy needs it: the mean of the replicas' losses is that of the whole batch.
+    """Scale a loss for an estimator's strategy, so that the replicas' losses combine to the whole batch's mean.
 
     Args:
-        loss: of one replica.
+        loss: loss of one replica.
     """
     context = current()
     if context is None or not context.strategy.extended.scales_loss:
@@ -92,7 +94,7 @@ def scaled_loss(loss: Any) -> Any:
 
 
 def beside(variable: Any) -> Any:
-    """A ``with`` block whose variables are where a variable, or each of its copies, is.
+    """Return a ``with`` block that creates variables on the devices of a variable or of each of its copies.
 
     Args:
         variable: the variable.

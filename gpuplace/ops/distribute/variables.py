@@ -21,14 +21,14 @@ _REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: 
 
 
 class DistributedVariable(ResourceVariable):
-    """Resource variables, one on each device of a strategy, that stand for one.
+    """Resource variables, one on each device of a strategy, that act as one variable.
 
-    What is read or built with it is of the copy of the current replica; outside of replicas, of the first one.
+    Reads and new nodes use the copy of the current replica or, outside replicas, the first copy.
 
     Args:
         strategy: the strategy.
         copies: the variables, in the order of the devices.
-        aggregation: how values that replicas assign are brought together.
+        aggregation: how to combine values that replicas assign.
     """
 
     def __init__(self, strategy: Any, copies: Sequence[Any], aggregation: VariableAggregation) -> None:
@@ -48,13 +48,13 @@ class DistributedVariable(ResourceVariable):
         return self.values[0]
 
     def get(self, device: str | None = None) -> Any:
-        """The copy on a device, or for the code that is running now.
+        """Return the copy on a device, or the copy for the current code.
 
         Args:
-            device: its device; None: that of the current replica, outside of replicas the first.
+            device: the device; None: that of the current replica, or the first one outside replicas.
 
         Raises:
-            ValueError: none is there.
+            ValueError: there is no copy on the device.
         """
         if device is not None:
             return self.values[self.devices.index(device)]
@@ -65,10 +65,10 @@ class DistributedVariable(ResourceVariable):
         return self._strategy
 
     def _assigned(self, method: str, args: Any, kwargs: Any) -> Any:
-        """What an assignment makes of all copies."""
+        """Return the result of an assignment to all copies."""
 
-        def assign(copy: Any, *given: Any, **named: Any) -> Any:
-            return getattr(copy, method)(*given, **named)
+        def assign(copy: Any, *values: Any, **named: Any) -> Any:
+            return getattr(copy, method)(*values, **named)
 
         context = current()
         if context is not None and context.copy is not None:
@@ -82,43 +82,43 @@ class DistributedVariable(ResourceVariable):
                 "You can do so by passing an explicit value for argument `aggregation` to tf.Variable(..)."
             )
 
-        def merge(strategy: Any, value: Any, *given: Any, **named: Any) -> Any:
+        def merge(strategy: Any, value: Any, *values: Any, **named: Any) -> Any:
             if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
                 value = strategy.extended.broadcast_to(strategy.experimental_local_results(value)[0], self)
             else:
                 value = strategy.extended.reduce_to(_REDUCTIONS[self._aggregation], value, self)
-            return strategy.extended.update(self, assign, args=(value, *given), kwargs=named)
+            return strategy.extended.update(self, assign, args=(value, *values), kwargs=named)
 
         return context.replica.merge_call(merge, args, kwargs)
 
     def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Gives all copies a new value; in a replica, what the aggregation makes of the replicas' values."""
+        """Assign to all copies; in a replica, the aggregate of the replicas' values."""
         return self._assigned("assign", args, kwargs)
 
     def assign_add(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds to all copies; in a replica, what the aggregation makes of the replicas' values."""
+        """Add to all copies; in a replica, the aggregate of the replicas' values."""
         return self._assigned("assign_add", args, kwargs)
 
     def assign_sub(self, *args: Any, **kwargs: Any) -> Any:
-        """Subtracts from all copies; in a replica, what the aggregation makes of the replicas' values."""
+        """Subtract from all copies; in a replica, the aggregate of the replicas' values."""
         return self._assigned("assign_sub", args, kwargs)
 
     def value(self) -> Tensor:
-        """The current value, of the current replica's copy."""
+        """Return the current value of the current replica's copy."""
         context = current()
         if context is not None and context.replica is None and context.copy is None:
             return reshaping.identity(self.primary)
         return self.get().value()
 
     def read_value(self) -> Tensor:
-        """The current value, of the current replica's copy, read by an operation of its own."""
+        """Return the current value of the current replica's copy, read by a separate operation."""
         context = current()
         for_all = context is not None and context.replica is None and context.copy is None
         return reshaping.identity(self.value() if for_all else self.get())
 
     @property
     def initializer(self) -> Any:
-        """An operation that gives all copies the initial value."""
+        """An operation that initialises all copies."""
         return self._strategy.extended.group_once(self)
 
     def __repr__(self) -> str:
@@ -141,11 +141,11 @@ for _name in (
 
 
 class MirroredVariable(DistributedVariable):
-    """Copies that are kept equal: every update is made on all of them."""
+    """Copies that are kept equal: every update applies to all of them."""
 
 
 class SyncOnReadVariable(DistributedVariable):
-    """Copies that each replica changes for itself; what is read outside of replicas brings them together."""
+    """Copies that each replica changes independently; a read outside replicas combines them."""
 
     def _assigned(self, method: str, args: Any, kwargs: Any) -> Any:
         context = current()
@@ -162,13 +162,16 @@ class SyncOnReadVariable(DistributedVariable):
         if self._aggregation is VariableAggregation.SUM:
             value = value / len(self.values)
         with _scope(self._strategy):
-            made = self._strategy.extended.update(
-                self, lambda copy, *given: copy.assign(*given, **kwargs), args=(value, *args[1:]), group=False
+            result = self._strategy.extended.update(
+                self,
+                lambda copy, *values: copy.assign(*values, **kwargs),
+                args=(value, *args[1:]),
+                group=False,
             )
-            return self._strategy.group(made)
+            return self._strategy.group(result)
 
     def value(self) -> Tensor:
-        """The current value: of this replica's copy, outside of replicas of all together."""
+        """Return the value of this replica's copy or, outside replicas, the combined value."""
         context = current()
         if context is not None and (context.replica is not None or context.copy is not None):
             return self.get().value()
@@ -178,7 +181,7 @@ class SyncOnReadVariable(DistributedVariable):
             return self._strategy.extended.read_var(self)
 
     def read_value(self) -> Tensor:
-        """The current value, as `value`."""
+        """Return the value as ``value``."""
         return self.value()
 
     def _as_graph_element(self) -> Tensor:
@@ -199,23 +202,23 @@ register_tensor_conversion_function(SyncOnReadVariable, _to_tensor, 50)
 
 
 def _scope(strategy: Any) -> Any:
-    """The block of a strategy, which may be in force already."""
+    """Return the strategy's scope, which may already be in force."""
     return strategy._entered_or_same()
 
 
 def created(
     strategy: Any, devices: Sequence[str], make: Callable[..., Any], kwargs: dict[str, Any]
 ) -> DistributedVariable:
-    """A variable with a copy on each device.
+    """Return a variable with a copy on each device.
 
     Args:
         strategy: the strategy.
         devices: the devices.
-        make: makes a single variable from the arguments of ``tf.Variable``.
+        make: function that makes a single variable from the arguments of ``tf.Variable``.
         kwargs: these arguments.
 
     Raises:
-        ValueError: the kinds of synchronization and aggregation do not go together.
+        ValueError: the synchronization and aggregation are incompatible.
     """
     synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
     aggregation = kwargs.get("aggregation") or VariableAggregation.NONE
@@ -249,10 +252,10 @@ def created(
             else:
                 kwargs["initial_value"] = initial
             copies.append(make(**kwargs))
-    for copy in copies:  # the whole stands for them
+    for copy in copies:  # the distributed variable represents them
         for name in (GraphKeys.TRAINABLE_VARIABLES,):
             collected = graph.get_collection_ref(name)
-            collected[:] = [one for one in collected if one is not copy]
+            collected[:] = [item for item in collected if item is not copy]
     variable = (SyncOnReadVariable if is_local else MirroredVariable)(strategy, copies, aggregation)
     if trainable is None or trainable:
         collections.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -261,6 +264,6 @@ def created(
 
 
 def _same(first: Any, device: str) -> Tensor:
-    """The initial value of the first copy, on a device."""
+    """Return the initial value of the first copy, on a device."""
     with get_default_graph().device(device):
         return reshaping.identity(first._initial_value)

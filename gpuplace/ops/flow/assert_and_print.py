@@ -1,4 +1,4 @@
-"""Ops that check a condition, or print, while a graph runs.
+"""Ops that check a condition or print at run time.
 
 Source: tensorflow/python/ops/control_flow_ops.py and logging_ops.py, release 1.15.
 """
@@ -33,29 +33,29 @@ __all__ = ["Assert", "Print"]
 def Assert(  # noqa: N802 - TensorFlow's name
     condition: TensorLike, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
-    """Returns an operation that fails with InvalidArgumentError, showing ``data``, if ``condition`` is False.
+    """Return an operation that fails with InvalidArgumentError and prints ``data`` if ``condition`` is False.
 
-    The operation has to run: fetch it, or name it in ``control_dependencies``.
+    The operation must run: fetch it, or pass it to ``control_dependencies``.
 
     Args:
         condition: a scalar bool.
-        data: tensors and texts that the message shows; any dtypes and shapes.
-        summarize: how many elements of each are shown, all where negative; None: 3.
+        data: tensors and strings for the message, of any dtypes and shapes.
+        summarize: number of elements of each to print, all if negative; None: 3.
         name: name of the scope and of the op in it.
 
     Returns:
-        The ``Assert`` operation; where ``data`` has other dtypes than int32 and string, the ``Merge`` of a ``cond``
-        around it, so that the data is copied to the host only when it is shown.
+        The ``Assert`` operation. If ``data`` has dtypes other than int32 and string, the ``Merge`` of a ``cond`` around
+        it, so that data is copied to the host only on failure.
 
     Raises:
-        TypeError: ``condition`` is no bool.
-        InvalidArgumentError: at run time, ``condition`` is False or no scalar.
+        TypeError: ``condition`` is not bool.
+        InvalidArgumentError: at run time, ``condition`` is False or not a scalar.
     """
     with name_scope(name, "Assert", [condition, data]):
         shown: list[Any] = convert_n_to_tensor(list(data))
         entries = 3 if summarize is None else summarize
         if all(tensor.dtype.base_dtype.name in ("string", "int32") for tensor in shown):
-            shown = list(data)  # converted once more, as in TensorFlow's graphs
+            shown = list(data)  # converted again, as in TensorFlow's graphs
             return apply_op("Assert", condition=condition, data=shown, summarize=entries)
 
         def check() -> Operation:
@@ -86,18 +86,18 @@ def Print(  # noqa: N802 - TensorFlow's name
     input_: TensorLike, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
     summarize: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.
+    """Return ``input_`` and print ``message`` and ``data`` to standard error at run time.
 
     Args:
-        input_: what is passed on, of any dtype and shape.
+        input_: the tensor to return, of any dtype and shape.
         data: tensors to print, of any dtypes and shapes.
-        message: printed before them; None: nothing.
-        first_n: print only the first so many times in a session; None or negative: always.
-        summarize: how many elements of each, all where negative; None: 3.
+        message: prefix of the output; None: none.
+        first_n: number of times to print in a session; None or negative: always.
+        summarize: number of elements of each to print, all if negative; None: 3.
         name: name of the op.
 
     Returns:
-        A tensor of the dtype and shape of ``input_``.
+        A tensor with the dtype and shape of ``input_``.
     """
     return new(
         "Print", name, input=input_, data=list(data), message=message, first_n=first_n, summarize=summarize
@@ -105,7 +105,7 @@ def Print(  # noqa: N802 - TensorFlow's name
 
 
 class _Count:
-    """How often a node has run in a session."""
+    """The number of times that a node has run in a session."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -133,7 +133,7 @@ def _print_grad(op: Operation, *grad: Tensor) -> list[Tensor | None]:
 
 
 def formatted(array: Any, entries: int) -> str:
-    """An array as ``tf.print`` shows it: so many elements at each end of an axis, all where negative.
+    """Return an array in the format of ``tf.print``, with ``entries`` elements at each end of an axis, all if negative.
 
     >>> import numpy as np
     >>> formatted(np.arange(7), 2), formatted(np.array([[1.5], [2]]), 3)
@@ -141,7 +141,7 @@ def formatted(array: Any, entries: int) -> str:
 
     Args:
         array: the array.
-        entries: how many elements.
+        entries: number of elements at each end.
     """
     if array.dtype == object:
         show: Any = _quoted
@@ -150,7 +150,7 @@ def formatted(array: Any, entries: int) -> str:
     elif array.dtype.kind == "f":
         show = functools.partial(_printed, dtype=array.dtype)
     else:
-        show = str if array.dtype.kind in "iu" else lambda value: "?"  # as release 1.15 shows other types
+        show = str if array.dtype.kind in "iu" else lambda value: "?"  # other types as in release 1.15
     return _bracketed(array, show, array.size if entries < 0 else entries, array.ndim)
 
 
@@ -161,7 +161,7 @@ def _bracketed(array: Any, show: Callable[[Any], Any], entries: int, rank: int) 
     gap = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (outer + 1)
     count = len(array)
     first, last = (
-        [str(show(one)) for one in part.tolist()]
+        [str(show(item)) for item in part.tolist()]
         if array.ndim == 1
         else [_bracketed(row, show, entries, rank) for row in part]
         for part in (array[:entries], array[max(entries, count - entries) :])
@@ -171,14 +171,14 @@ def _bracketed(array: Any, show: Callable[[Any], Any], entries: int, rank: int) 
 
 
 def _quoted(value: Any) -> str:
-    """Text in quotation marks, with C's escapes."""
+    """Return a string in quotation marks, with C escapes."""
     data = value if isinstance(value, bytes) else str(value).encode()
     special = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
     return '"' + "".join(special.get(c) or (chr(c) if 32 <= c < 127 else f"\\{c:03o}") for c in data) + '"'
 
 
 def _printed(value: float, dtype: Any) -> str:
-    """The value in as few digits as say which it is, of the two lengths that release 1.15 tries."""
+    """Return the value with as few digits as identify it, of the two precisions that release 1.15 tries."""
     short, long, kind = (
         ("%.15g", "%.17g", np.float64) if dtype.itemsize == 8 else ("%.6g", "%.9g", np.float32)
     )

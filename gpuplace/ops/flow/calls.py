@@ -1,10 +1,10 @@
-"""Calls of functions of the graph's library, and their gradients.
+"""Calls of functions in the graph's library, and their gradients.
 
     x ──> Foo ──> y            x ──┐
                                dy ─┴─> SymbolicGradient (f=Foo) ──> dx
 
-A node whose type is the name of a function calls it; a ``PartitionedCall`` names it in an attribute. A
-``SymbolicGradient`` runs the function that the library has as the gradient of another one, or else one that is derived
+A node whose type is a function's name calls that function; a ``PartitionedCall`` names it in an attribute. A
+``SymbolicGradient`` runs the function that the library lists as the gradient of another one, or else derives a gradient
 from that one's body when it first runs.
 
 Source: tensorflow/core/common_runtime/function.cc and tensorflow/core/kernels/function_ops.cc, release 1.15 (sentence);
@@ -34,42 +34,44 @@ from gpuplace.shapes import TensorShape
 from gpuplace.typing import Array, ArrayModule
 
 _PYTHON_GRADIENTS = ("python_gradients",)
-"""The collection of a graph with its calls whose gradient Python adds, and the functions that do."""
+"""Collection in which a graph keeps its calls with Python gradients, and their gradient functions."""
 
 
 def set_python_gradient(op: Operation, function: Callable[..., Any]) -> None:
-    """Says that a Python function adds the gradient of a call.
+    """Set the Python function that adds a call's gradient.
 
     Args:
         op: the call.
-        function: takes the call and the gradients of its outputs; gives those of its inputs.
+        function: a function from the call and the gradients of its outputs to those of its inputs.
     """
-    kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(_PYTHON_GRADIENTS)
-    if not kept:
-        kept.append({})
-    kept[0][op] = function
+    gradients_by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(
+        _PYTHON_GRADIENTS
+    )
+    if not gradients_by_call:
+        gradients_by_call.append({})
+    gradients_by_call[0][op] = function
 
 
 GRADIENT_ATTR = "_gradient_op_type"
-"""The attribute of a call with the name of what adds its gradient."""
+"""Attribute of a call that names its gradient."""
 
 differentiated: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()
-"""Names that calls have in `GRADIENT_ATTR` -> the function that is called, whose method ``gradient_of`` adds it."""
+"""Value of `GRADIENT_ATTR` -> the called function, whose method ``gradient_of`` adds the gradient."""
 
 
 def _python_gradient(op: Operation) -> Callable[..., Any] | None:
-    kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
-    if kept and op in kept[0]:
-        return kept[0][op]
-    called = differentiated.get(op.attrs.get(GRADIENT_ATTR, b""))  # of a copy of the call, in another graph
-    found: Callable[..., Any] | None = None
+    gradients_by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
+    if gradients_by_call and op in gradients_by_call[0]:
+        return gradients_by_call[0][op]
+    called = differentiated.get(op.attrs.get(GRADIENT_ATTR, b""))  # for a copy of the call in another graph
+    gradient_function: Callable[..., Any] | None = None
     if called is not None and called.is_called_by(op):
-        found = called.gradient_of
-    return found
+        gradient_function = called.gradient_of
+    return gradient_function
 
 
 _NOT_REWRITTEN = b"R\x05R\x03\x98\x01\x01"
-"""A serialised ``ConfigProto`` that switches the rewriting of graphs off."""
+"""A serialised ``ConfigProto`` that disables graph rewriting."""
 
 
 def partitioned_call(
@@ -80,33 +82,33 @@ def partitioned_call(
     config: bytes | None = None,
     executor_type: str | None = None,
 ) -> Any:
-    """A call of a function whose operations go to the devices that they ask for.
+    """Return a call of a function whose operations run on the devices that they request.
 
     Args:
-        args: its arguments, and the tensors that it uses of the graph around it.
+        args: its arguments, and the tensors that it captures from the outer graph.
         f: the function.
-        tout: the types of its results; None: as it has them.
-        executing_eagerly: ignored: nothing runs as it is built.
-        config: a serialised ``ConfigProto`` for its body; None: one by which nothing is rewritten.
-        executor_type: the executor that runs it; None: the usual one.
+        tout: the types of its results; None: the function's own.
+        executing_eagerly: ignored; there is no eager execution.
+        config: a serialised ``ConfigProto`` for its body; None: one without rewriting.
+        executor_type: the executor; None: the default.
 
     Returns:
-        A list of tensors; the operation where there are none.
+        A list of tensors; the operation if there are no results.
     """
     types = (
         [as_dtype(arg.type) for arg in f.definition.signature.output_arg]
         if tout is None
-        else [as_dtype(one) for one in tout]
+        else [as_dtype(item) for item in tout]
     )
-    given = [convert_to_tensor(one) for one in args]
+    arguments = [convert_to_tensor(item) for item in args]
     f.add_to_graph(get_default_graph())
     op = get_default_graph().create_op(
         "StatefulPartitionedCall" if f.stateful_ops else "PartitionedCall",
-        given,
+        arguments,
         types,
         name=None if types else "PartitionedFunctionCall",
         attrs={
-            "Tin": tuple(tensor.dtype.base_dtype for tensor in given),
+            "Tin": tuple(tensor.dtype.base_dtype for tensor in arguments),
             "Tout": tuple(types),
             "f": FunctionRef(f.name),
             "config_proto": _NOT_REWRITTEN if config is None else config,
@@ -127,31 +129,31 @@ def _of_inputs(op: Operation) -> Any:
 
 
 def function_call(function: str, ctx: KernelContext) -> Callable[[Sequence[Any]], list[Any]]:
-    """A function of the library of an op's graph, as that op calls it in this session.
+    """Return a library function in the form in which an op calls it in this session.
 
     Args:
-        function: its name.
-        ctx: that of the op.
+        function: the function's name.
+        ctx: the op's context.
 
     Returns:
-        A function that takes the values of all arguments and returns those of all results.
+        A function from the values of all arguments to those of all results.
     """
-    found: Callable[[Sequence[Any]], list[Any]] = ctx.session.kernel_state(
+    runner: Callable[[Sequence[Any]], list[Any]] = ctx.session.kernel_state(
         f"{function}/call/{ctx.op.name}/{id(ctx.op.graph)}/{ctx.device}",
         lambda: ctx.session.functions.callable_of(ctx.op.graph, function, ctx.device, ctx.session),
     )
-    return found
+    return runner
 
 
 def _called(function: str, tensors: Sequence[Any], ctx: KernelContext) -> Any:
-    """What a function returns, one value alone or several."""
-    made = function_call(function, ctx)(tensors)
-    return made[0] if len(made) == 1 else tuple(made)
+    """Return a function's results, a single value or a tuple."""
+    results = function_call(function, ctx)(tensors)
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @compute("PartitionedCall", "StatefulPartitionedCall")
 def _call(xp: Any, *args: Any, ctx: KernelContext) -> Any:
-    """Also of nodes whose type is the function's name: these take tensors one by one, the others a list."""
+    """Call a function. Nodes named after the function pass tensors one by one, others as a list."""
     if ctx.op.type in ctx.op.graph.functions:
         return _called(ctx.op.type, args, ctx)
     return _called(ctx.op.attrs["f"].name, args[0], ctx)
@@ -165,30 +167,29 @@ def _symbolic_gradient(xp: ArrayModule, input: list[Any], *, f: Any, ctx: Kernel
         name = f"{f.name}/SymbolicGradient"
         if name not in graph.function_bodies:
             graph.function_bodies[name] = _derived(graph, f.name)
-    made = _called(name, input, ctx)
-    found, wanted = len(made) if isinstance(made, tuple) else 1, len(ctx.op.outputs)
-    if found != wanted:
+    results = _called(name, input, ctx)
+    actual, expected = len(results) if isinstance(results, tuple) else 1, len(ctx.op.outputs)
+    if actual != expected:
         raise InvalidArgumentError.of(
-            f"SymGrad expects to return {wanted} tensor(s), but get {found} tensor(s) instead.", op=ctx.op
+            f"SymGrad expects to return {expected} tensor(s), but get {actual} tensor(s) instead.", op=ctx.op
         )
-    return made
+    return results
 
 
 def _derived(graph: Any, name: str) -> FunctionBody:
-    """The function that takes a function's arguments and the gradients of its results, and gives those of the
-    arguments."""
+    """Return a function from another function's arguments and result gradients to the argument gradients."""
     body: FunctionBody = above("gpuplace.graphdef.function_def", "body_of")(graph, name)
     with body.graph.as_default():
-        given = [
+        result_grads = [
             new("Placeholder", "SymbolicGradient/given", dtype=tensor.dtype.base_dtype, shape=tensor.shape)
             for tensor in body.results
         ]
-        found = symbolic_gradients(body.results, body.args, given)
+        argument_grads = symbolic_gradients(body.results, body.args, result_grads)
         results = [
-            zeros_like(arg) if one is None else new("Identity", input=convert_to_tensor(one))
-            for arg, one in zip(body.args, found, strict=True)
+            zeros_like(arg) if item is None else new("Identity", input=convert_to_tensor(item))
+            for arg, item in zip(body.args, argument_grads, strict=True)
         ]
-    return FunctionBody(body.graph, (*body.args, *given), tuple(results), ())
+    return FunctionBody(body.graph, (*body.args, *result_grads), tuple(results), ())
 
 
 @gradient("PartitionedCall", "StatefulPartitionedCall")
@@ -198,18 +199,18 @@ def _of_call(op: Operation, *grads: Any) -> Any:
 
 
 def symbolic_gradient_of_call(op: Operation, *grads: Any) -> list[Tensor]:
-    """The gradients of a call's inputs, by a ``SymbolicGradient``.
+    """Return the gradients of a call's inputs, through a ``SymbolicGradient``.
 
     Args:
         op: the call.
-        *grads: the gradients of its outputs; None for those that have none.
+        *grads: the gradients of its outputs, or None.
     """
-    given = [
-        zeros_like(tensor) if one is None else convert_to_tensor(one)
-        for tensor, one in zip(op.outputs, grads, strict=True)
+    output_grads = [
+        zeros_like(tensor) if item is None else convert_to_tensor(item)
+        for tensor, item in zip(op.outputs, grads, strict=True)
     ]
     function = (
         op.attrs["f"] if "f" in op.attrs and op.type not in op.graph.functions else FunctionRef(op.type)
     )
     types = [tensor.dtype.base_dtype for tensor in op.inputs]
-    return new_list("SymbolicGradient", input=[*op.inputs, *given], Tout=types, f=function)
+    return new_list("SymbolicGradient", input=[*op.inputs, *output_grads], Tout=types, f=function)

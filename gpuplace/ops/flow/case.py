@@ -1,4 +1,4 @@
-"""``tf.case``: one of several functions, by the values of as many tensors.
+"""``tf.case``: select one of several functions by the values of several tensors.
 
 Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
 """
@@ -29,7 +29,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first predicate that is true gives.
+    """Return the result of the function of the first true predicate.
 
     >>> import gpuplace as tf
     >>> x, two, one, zero = tf.constant(5), lambda: tf.constant(2), lambda: tf.constant(1), lambda: tf.constant(0)
@@ -38,21 +38,21 @@ def case(
     1
 
     Args:
-        pred_fn_pairs: pairs of a scalar bool tensor and a function without arguments, or a dict of them, taken in the
-            order of the tensors' names (an ``OrderedDict`` in its own order).
-        default: the function where none is true; None: that is an error in the run.
-        exclusive: whether more than one that is true is an error in the run.
+        pred_fn_pairs: pairs of a scalar bool tensor and a function without arguments, or a dict of them, in the order
+            of the tensors' names (an ``OrderedDict`` keeps its own order).
+        default: the function to call if no predicate is true; None: fail at run time.
+        exclusive: whether to fail at run time if several predicates are true.
         strict: as in ``cond``.
         name: name of the scope.
 
     Returns:
-        The structure that the functions give, as ``cond`` returns it.
+        The structure that the functions return, as for ``cond``.
 
     Raises:
-        TypeError: no pairs, or something that is no predicate or cannot be called.
-        ValueError: the functions give different structures or types of tensors.
-        InvalidArgumentError: at run time, no predicate is true and there is no ``default``, or several are and
-            ``exclusive`` is set.
+        TypeError: there are no pairs, a predicate is not a bool tensor, or a function is not callable.
+        ValueError: the functions return different structures or dtypes.
+        InvalidArgumentError: at run time, no predicate is true and there is no ``default``, or several are true despite
+            ``exclusive``.
     """
     predicates, actions = _checked_pairs(pred_fn_pairs)
     with name_scope(name, "case", [predicates]):
@@ -91,7 +91,7 @@ def _checked_pairs(pairs: Any) -> tuple[list[Tensor], list[Callable[[], Any]]]:
 def _with_checked_default(
     predicates: list[Tensor], actions: list[Callable[[], Any]]
 ) -> tuple[list[Tensor], list[Callable[[], Any]], Callable[[], Any]]:
-    """The last pair as the default, which checks that its predicate is the one that is true."""
+    """Return the last pair as the default, with a check that its predicate is the true one."""
     last = len(predicates) - 1
     others, predicate, action = predicates[:last], predicates[last], actions[last]
 
@@ -112,7 +112,7 @@ def _with_checked_default(
 
 
 def _assert_at_most(predicates: Sequence[Tensor], count: int, message: str) -> Operation:
-    """An operation that fails if more than ``count`` predicates are true."""
+    """Return an operation that fails if more than ``count`` predicates are true."""
     stacked = joining.stack(list(predicates), name="preds_c")
     true = reduction.reduce_sum(cast.cast(stacked, "int32"), name="num_true_conds")
     condition = comparison.less_equal(true, constant.constant(count, name="n_true_conds"))
@@ -127,7 +127,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """What the function of an index gives.
+    """Return the result of the function with an index.
 
     >>> import gpuplace as tf
     >>> branches = [lambda: tf.constant(10), lambda: tf.constant(20)]
@@ -136,18 +136,18 @@ def switch_case(
 
     Args:
         branch_index: the index, an int32 scalar.
-        branch_fns: functions without arguments, in the order of their indices from 0, or a dict from index to
-            function, or a list of pairs of these; without gaps.
-        default: the function for every other index; None: that of the largest one.
+        branch_fns: functions without arguments, in the order of their indices from 0, or a dict from index to function,
+            or a list of such pairs, without gaps.
+        default: the function for all other indices; None: that of the largest index.
         name: name of the scope.
 
     Returns:
-        The structure that the functions give, of one node ``Case`` whose branches are functions.
+        The structure that the functions return, from one ``Case`` node whose branches are functions.
 
     Raises:
-        TypeError: no functions, an index that is no integer tensor, something that cannot be called, or different
-            structures or types of tensors.
-        ValueError: an index twice, left out or negative.
+        TypeError: there are no functions, the index is not an integer tensor, a function is not callable, or the
+            functions return different structures or dtypes.
+        ValueError: an index is repeated, missing or negative.
     """
     functions = _checked_branches(branch_index, branch_fns)
     actions = [functions[number] for number in sorted(functions)]
@@ -170,7 +170,7 @@ def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]
         raise TypeError("branch_fns must be a list, tuple, or dict")
     if isinstance(branches, dict):
         pairs = list(branches.items())
-    elif all(callable(one) for one in branches):
+    elif all(callable(item) for item in branches):
         pairs = list(enumerate(branches))
     else:
         pairs = list(branches)

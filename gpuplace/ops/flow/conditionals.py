@@ -1,13 +1,13 @@
-"""``tf.cond``: one of two functions, by the value of a tensor.
+"""``tf.cond``: select one of two functions by the value of a tensor.
 
 ::
 
-              +--0-- pivot for false: what the branch without inputs waits for
+              +--0-- pivot for false, on which operations without inputs depend
     pred -> Switch                                                                   x -> Switch(pred) -0-> Neg -+
               +--1-- pivot for true                                                             +-1-> Exp ------ Merge
 
-Both functions are called once, when the graph is built; what they make is part of a ``CondContext``, so that only one
-branch runs. What a branch takes from outside is there in either case.
+Both functions are called once, when the graph is built. Their operations belong to a ``CondContext``, so that only one
+branch runs. Inputs of a branch from outside are computed in upper or lower case.
 
 Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
 """
@@ -26,7 +26,7 @@ from gpuplace.graph.operation import Operation, Tensor, add_control, context_of,
 from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow import control, control_flow_util
-from gpuplace.ops.flow.context import ControlFlowContext, is_exit, merge, switch, switch_beside
+from gpuplace.ops.flow.context import ControlFlowContext, colocated_switch, is_exit, merge, switch
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
@@ -38,8 +38,8 @@ class CondContext(ControlFlowContext):
     """One branch of a conditional.
 
     Args:
-        pred: the tensor that decides.
-        pivot: its value in this branch.
+        pred: the predicate tensor.
+        pivot: the predicate's value in this branch.
         branch: 1 for true, 0 for false.
     """
 
@@ -53,10 +53,10 @@ class CondContext(ControlFlowContext):
         set_context(pivot.op, self)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The branch as a ``CondContextDef``.
+        """Return the branch as a ``CondContextDef``.
 
         Args:
-            export_scope: a scope for the names to lack; None: none.
+            export_scope: a scope to strip from the names; None: none.
 
         Returns:
             The message; None if the branch is not in the scope.
@@ -65,124 +65,124 @@ class CondContext(ControlFlowContext):
 
     @staticmethod
     def from_proto(context_def: Any, import_scope: str | None = None) -> Any:
-        """The branch whose operations are in the default graph.
+        """Return a branch whose operations are in the default graph.
 
         Args:
             context_def: a ``CondContextDef``.
-            import_scope: the scope that they are in; None: they have the names that the message says.
+            import_scope: the scope of these operations; None: they have the names in the message.
 
         Raises:
-            KeyError: there is no such tensor.
+            KeyError: a tensor does not exist.
         """
         return above("gpuplace.saving.protos", "branch_from_proto")(context_def, import_scope)
 
     @property
     def grad_state(self) -> Any:
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         loop = self.GetWhileContext()
         return None if loop is None else loop.grad_state
 
     def GetControlPivot(self) -> Tensor:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         return self.pivot
 
     def IsCondContext(self) -> bool:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         return True
 
-    def _know(self, tensor: Tensor) -> None:
+    def _add_known_value(self, tensor: Tensor) -> None:
         context: ControlFlowContext | None = self
         while context is not None:
             context._values.add(tensor)
             context = context.outer_context
 
-    def _from_around(self, val: Tensor) -> Tensor:
-        """What stands for a value around this branch."""
+    def _outer_substitute(self, val: Tensor) -> Tensor:
+        """Return the substitute for a value in the contexts around this branch."""
         self._values.add(val)
         if self.outer_context is None:
             return val
-        found = self.outer_context.AddValue(val)
-        self._values.add(found)
-        self._external_values[found] = found
-        return found
+        substitute = self.outer_context.AddValue(val)
+        self._values.add(substitute)
+        self._external_values[substitute] = substitute
+        return substitute
 
     def AddValue(self, val: Tensor) -> Tensor:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         if val in self._values:
             return self._external_values.get(val, val)
-        found = self._from_around(val)
+        substitute = self._outer_substitute(val)
         with get_default_graph().control_dependencies(None):
-            found = switch_beside(found, self.pred)[self.branch]
+            substitute = colocated_switch(substitute, self.pred)[self.branch]
             if self.outer_context is not None:
-                self.outer_context.AddInnerOp(found.op)
-        found.op.graph.prevent_fetching(found.op)
-        set_context(found.op, self)
-        self._know(found)
-        self._external_values[val] = found
-        return found
+                self.outer_context.AddInnerOp(substitute.op)
+        substitute.op.graph.prevent_fetching(substitute.op)
+        set_context(substitute.op, self)
+        self._add_known_value(substitute)
+        self._external_values[val] = substitute
+        return substitute
 
     def add_op(self, op: Operation) -> None:
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         self._add_inside(op)
 
     def _add_inside(self, op: Operation) -> None:
         if not op.inputs:
             self._remove_external_control_edges(op)
-            if not any(self.contains(context_of(one)) for one in op.control_inputs):
+            if not any(self.contains(context_of(item)) for item in op.control_inputs):
                 add_control(op, self.pivot.op)
         else:
             for index, tensor in enumerate(op.inputs):
                 if op.type == "Merge" and tensor.op.type == "NextIteration":
                     continue
-                found = self.AddValue(tensor)
-                if found is not tensor:
-                    update_input(op, index, found)
+                substitute = self.AddValue(tensor)
+                if substitute is not tensor:
+                    update_input(op, index, substitute)
             self._remove_external_control_edges(op)
             if op.type in op.graph.functions or op.type == "SymbolicGradient":
                 add_control(op, self.pivot.op)
         for tensor in op.outputs:
-            self._know(tensor)
+            self._add_known_value(tensor)
         if self.outer_context is not None or not is_exit(op):
             op.graph.prevent_fetching(op)
         if self.outer_context is not None:
             self.outer_context.AddInnerOp(op)
 
     def _result(self, value: Any) -> Any:
-        """What a branch gives, as a tensor that is there in this branch only."""
+        """Return a result of the branch as a tensor that is only live in this branch."""
         if isinstance(value, Operation):
             return control.with_dependencies([value], self.pivot)
         tensor = convert_to_tensor(flow_of(value))
         if tensor in self._values:
             return self._external_values.get(tensor, tensor)
-        found = switch_beside(self._from_around(tensor), self.pred)[self.branch]
-        self._external_values[tensor] = found
-        return found
+        switched = colocated_switch(self._outer_substitute(tensor), self.pred)[self.branch]
+        self._external_values[tensor] = switched
+        return switched
 
     def build(self, function: Callable[[], Any], argument: str) -> tuple[Any, list[Tensor]]:
-        """Calls the function of the branch; returns what it gives, and its tensors.
+        """Call the branch's function; return its results, and their tensors.
 
         Raises:
-            ValueError: it gives nothing.
+            ValueError: the function returns nothing.
         """
         self.Enter()
         try:
-            given = function()
-            if given is None:
+            returned = function()
+            if returned is None:
                 raise ValueError(f"{argument} must have a return value.")
-            tensors = [self._result(value) for value in nest.flatten(given, opens_slices=True)]
+            tensors = [self._result(value) for value in nest.flatten(returned, opens_slices=True)]
             self.ExitResult(tensors)
         finally:
             self.Exit()
-        return given, tensors
+        return returned, tensors
 
 
 def flow_of(value: Any) -> Any:
-    """The tensor that stands for an array of tensors; other values as they are."""
+    """Return the flow of a tensor array; other values unchanged."""
     return value.flow if hasattr(value, "flow") and hasattr(value, "with_flow") else value
 
 
 def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-    """Tensors, as arrays of tensors where the originals are."""
+    """Return tensors, as tensor arrays where the originals are."""
     return [
         original.with_flow(tensor) if hasattr(original, "with_flow") else tensor
         for original, tensor in zip(originals, tensors, strict=True)
@@ -190,26 +190,26 @@ def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
 
 
 def _with_equal_positions(
-    given: Any, ours: Sequence[Tensor], theirs: Sequence[Tensor]
+    structure: Any, ours: Sequence[Tensor], theirs: Sequence[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """What two branches give, the positions of slices as int64 where they are int32 in one and int64 in the other."""
+    """Return the results of two branches; slice positions become int64 if they are int64 in either branch."""
     flags: list[bool] = []
-    for value in nest.flatten(given):
+    for value in nest.flatten(structure):
         count = len(nest.flatten(value, opens_slices=True))
         flags += [isinstance(value, IndexedSlices) and index == 1 for index in range(count)]
     pairs = []
-    for is_position, one, other in zip(flags, ours, theirs, strict=True):
-        if is_position and one.dtype.base_dtype is not other.dtype.base_dtype:
-            one, other = (
+    for is_position, first, second in zip(flags, ours, theirs, strict=True):
+        if is_position and first.dtype.base_dtype is not second.dtype.base_dtype:
+            first, second = (
                 tensor if tensor.dtype.base_dtype is int64 else new("Cast", x=tensor, DstT=int64)
-                for tensor in (one, other)
+                for tensor in (first, second)
             )
-        pairs.append((one, other))
-    return [one for one, _ in pairs], [other for _, other in pairs]
+        pairs.append((first, second))
+    return [first for first, _ in pairs], [second for _, second in pairs]
 
 
-def _only(given: Any) -> Any:
-    return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+def _only(result: Any) -> Any:
+    return result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
 
 
 def _checked_functions(true_fn: Any, false_fn: Any, fn1: Any, fn2: Any) -> tuple[Any, Any]:
@@ -221,11 +221,11 @@ def _checked_functions(true_fn: Any, false_fn: Any, fn1: Any, fn2: Any) -> tuple
             raise TypeError(f"cond(): {name} and {old_name} may not be set simultaneously.")
         if old is None and function is None:
             raise TypeError(f"cond(): {name} argument required")
-    found = (fn1 if fn1 is not None else true_fn), (fn2 if fn2 is not None else false_fn)
-    for name, function in zip(("true_fn", "false_fn"), found, strict=True):
+    functions = (fn1 if fn1 is not None else true_fn), (fn2 if fn2 is not None else false_fn)
+    for name, function in zip(("true_fn", "false_fn"), functions, strict=True):
         if not callable(function):
             raise TypeError(f"{name} must be callable.")
-    return found
+    return functions
 
 
 def cond(
@@ -237,7 +237,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """What ``true_fn`` gives where ``pred`` is true, else what ``false_fn`` gives.
+    """Return the result of ``true_fn`` if ``pred`` is true, otherwise that of ``false_fn``.
 
     >>> import gpuplace as tf
     >>> is_large = tf.constant(3) > 2
@@ -246,23 +246,22 @@ def cond(
 
     Args:
         pred: a scalar bool tensor.
-        true_fn: takes nothing and gives tensors, in any structure of lists, tuples and dicts; operations count as
-            tensors that are there when they are done.
-        false_fn: gives the same structure, of the same dtypes; shapes may differ.
-        strict: whether a list or tuple of one stays one; otherwise its item is returned.
+        true_fn: a function without arguments that returns tensors, in any structure of lists, tuples and dicts; a
+            returned operation becomes a tensor that is available when the operation is done.
+        false_fn: a function that returns the same structure with the same dtypes; shapes may differ.
+        strict: whether a list or tuple of one item stays one; otherwise the item is returned.
         name: name of the scope.
-        fn1: deprecated name of ``true_fn``; one of the two is given.
-        fn2: deprecated name of ``false_fn``; one of the two is given.
+        fn1: deprecated name of ``true_fn``.
+        fn2: deprecated name of ``false_fn``.
 
     Returns:
-        The structure that the functions give, with tensors that are there whichever of them ran. In a ``tf.function``,
-        and after ``tf.enable_control_flow_v2``, it is made of one node ``If``, whose branches are functions, and
-        ``strict``, ``fn1`` and ``fn2`` do not count.
+        The structure that the functions return. In a ``tf.function``, and after ``tf.enable_control_flow_v2``, it comes
+        from one ``If`` node whose branches are functions, and ``strict``, ``fn1`` and ``fn2`` are ignored.
 
     Raises:
-        TypeError: a function is missing, given twice or cannot be called, ``pred`` is a Python bool or a tensor of
-            another dtype, or structures of different types.
-        ValueError: different structures or types of tensors, or nothing is returned.
+        TypeError: a function is missing, given twice or not callable, ``pred`` is a Python bool or a tensor of another
+            dtype, or the structures have different types.
+        ValueError: the structures or dtypes differ, or the functions return nothing.
     """
     if control_flow_util.EnableControlFlowV2(get_default_graph()):
         return control_flow_util.functional("cond")(pred, true_fn, false_fn, name)
@@ -270,42 +269,45 @@ def cond(
     with name_scope(name, "cond", [pred]):
         if isinstance(pred, bool):
             raise TypeError("pred must not be a Python bool")
-        other, taken = switch(pred, pred)
-        pivots = [reshaping.identity(taken, name="switch_t"), reshaping.identity(other, name="switch_f")]
+        pivot_false, pivot_true = switch(pred, pred)
+        pivots = [
+            reshaping.identity(pivot_true, name="switch_t"),
+            reshaping.identity(pivot_false, name="switch_f"),
+        ]
         decider = reshaping.identity(pred, name="pred_id")
-        for tensor in (taken, other, *pivots, decider):
+        for tensor in (pivot_true, pivot_false, *pivots, decider):
             tensor.op.graph.prevent_fetching(tensor.op)
         context_true = CondContext(decider, pivots[0], 1)
-        given_true, tensors_true = context_true.build(true_fn, "true_fn")
+        result_true, tensors_true = context_true.build(true_fn, "true_fn")
         context_false = CondContext(decider, pivots[1], 0)
-        given_false, tensors_false = context_false.build(false_fn, "false_fn")
+        result_false, tensors_false = context_false.build(false_fn, "false_fn")
         if not strict:
-            given_true, given_false = _only(given_true), _only(given_false)
+            result_true, result_false = _only(result_true), _only(result_false)
         try:
-            nest.assert_same_structure(given_true, given_false)
+            nest.assert_same_structure(result_true, result_false)
         except TypeError as error:
             raise TypeError(f"Incompatible return types of true_fn and false_fn: {error}") from None
         except ValueError as error:
             raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
         if not tensors_true:
             raise ValueError("true_fn and false_fn must return at least one result.")
-        tensors_true, tensors_false = _with_equal_positions(given_true, tensors_true, tensors_false)
-        for one, other_one in zip(tensors_true, tensors_false, strict=True):
-            if one.dtype.base_dtype is not other_one.dtype.base_dtype:
+        tensors_true, tensors_false = _with_equal_positions(result_true, tensors_true, tensors_false)
+        for first, second in zip(tensors_true, tensors_false, strict=True):
+            if first.dtype.base_dtype is not second.dtype.base_dtype:
                 raise ValueError(
-                    f"Outputs of true_fn and false_fn must have the same type: {one.dtype.name}, {other_one.dtype.name}"
+                    f"Outputs of true_fn and false_fn must have the same type: {first.dtype.name}, {second.dtype.name}"
                 )
         merged = [merge([b, a])[0] for a, b in zip(tensors_true, tensors_false, strict=True)]
-        flat = nest.flatten(given_true, opens_slices=True)
+        flat = nest.flatten(result_true, opens_slices=True)
         if context_true.outer_context is None:
             for context in (context_true, context_false):
                 get_default_graph().add_to_collection(GraphKeys.COND_CONTEXT, context)
-        result = nest.pack_sequence_as(given_true, with_flows(flat, merged), opens_slices=True)
+        result = nest.pack_sequence_as(result_true, with_flows(flat, merged), opens_slices=True)
         return result if strict else _only(result)
 
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """``cond``, without operations of its own where the value is known when the graph is built.
+    """``cond`` without extra operations if the predicate is static.
 
     Args:
         pred: a bool, or a scalar bool tensor.
@@ -313,7 +315,7 @@ def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any
         false_fn: as for ``cond``.
 
     Returns:
-        What one of the functions gives; for a tensor whose value is not known, as ``cond``.
+        The result of one of the functions, or of ``cond`` if the predicate is not static.
     """
     if hasattr(pred, "_as_graph_element") or isinstance(pred, Tensor):
         value = constant_value(convert_to_tensor(pred))

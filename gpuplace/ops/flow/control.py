@@ -21,11 +21,9 @@ from gpuplace.typing import ArrayModule
 
 __all__ = ["no_op", "group", "tuple", "with_dependencies"]
 
-"""What nests: this module has a function named ``tuple``."""
-
 
 def no_op(name: str | None = None) -> Operation:
-    """Adds an operation that does nothing: a place for control inputs.
+    """Add an operation that does nothing, as a place for control inputs.
 
     Args:
         name: name of the operation.
@@ -48,20 +46,20 @@ not_differentiable("NoOp")
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:
-    """Returns an operation that is done when all of ``inputs`` are.
+    """Return an operation that is done when all ``inputs`` are.
 
-    With inputs on several devices there is one ``NoOp`` on each, and one that waits for those.
+    For inputs on several devices, there is one ``NoOp`` on each device, and one that waits for all of them.
 
     Args:
-        *inputs: operations and tensors, also nested lists of them.
+        *inputs: operations and tensors, or nested lists of them.
         **kwargs: only ``name``: name of the operation.
 
     Returns:
         A ``NoOp`` operation.
 
     Raises:
-        ValueError: an unknown keyword argument.
-        TypeError: something that is neither operation nor tensor.
+        ValueError: a keyword argument is unknown.
+        TypeError: an input is neither an operation nor a tensor.
     """
     name = kwargs.pop("name", None)
     if kwargs:
@@ -95,15 +93,15 @@ def _group_on(members: Sequence[Any], device: str, name: str | None) -> Operatio
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
-    """Returns ``output_tensor`` once all ``dependencies`` are done.
+    """Return ``output_tensor`` once all ``dependencies`` are done.
 
     Args:
         dependencies: operations and tensors to wait for.
-        output_tensor: what is passed on, a tensor of any dtype and shape, or ``IndexedSlices``.
+        output_tensor: the tensor to return, of any dtype and shape, or ``IndexedSlices``.
         name: name of the operation, an ``Identity`` that is colocated with ``output_tensor``.
 
     Returns:
-        A tensor of the dtype and shape of ``output_tensor``; of slices, slices whose values wait.
+        A tensor with the dtype and shape of ``output_tensor``; for slices, slices whose values wait.
     """
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         graph = get_default_graph()
@@ -118,20 +116,20 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """Returns the tensors, each available only once all of them are; None stays None.
+    """Return tensors that become available together; None stays None.
 
     Args:
-        tensors: a list of tensors, ``IndexedSlices``, what becomes a tensor, operations and None.
+        tensors: a list of tensors, ``IndexedSlices``, values convertible to tensors, operations and None.
         name: name of the scope.
         control_inputs: operations and tensors to wait for as well; None: none.
 
     Returns:
-        A list as long as ``tensors``: tensors (or slices) of the same dtypes and shapes, ``NoOp`` operations for
-        operations.
+        A list as long as ``tensors``, with tensors (or slices) of the same dtypes and shapes, and ``NoOp`` operations
+        for operations.
 
     Raises:
-        ValueError: nothing but None is given.
-        TypeError: a control input that is neither operation nor tensor.
+        ValueError: all items are None.
+        TypeError: a control input is neither an operation nor a tensor.
     """
     with name_scope(name, "tuple", list(tensors)):
         tensors = [

@@ -1,5 +1,4 @@
-"""``tensorflow.python.ops.control_flow_util``: of what kind an operation of a loop or conditional is, and whether loops
-and conditionals are made of such operations at all.
+"""``tensorflow.python.ops.control_flow_util``: predicates of loop and conditional ops, and functional control flow.
 
 Source: tensorflow/python/ops/control_flow_util.py, release 1.15 (names).
 """
@@ -15,41 +14,42 @@ from gpuplace.lazy import LIBRARY, import_next
 from gpuplace.ops.flow.context import is_exit, is_loop_switch
 
 ENABLE_CONTROL_FLOW_V2 = False
-"""Whether loops and conditionals become calls of functions (``If``, ``While``) in every graph; in functions they do."""
+"""Whether loops and conditionals become function calls (``If``, ``While``) in every graph; in functions they always
+do."""
 
 
 def EnableControlFlowV2(graph: Any) -> bool:  # noqa: N802 - TensorFlow's name, as are the following
-    """Whether loops and conditionals become calls of functions in a graph.
+    """Return whether loops and conditionals become function calls in a graph.
 
     Args:
-        graph: the graph; in those of ``tf.function`` they do in any case.
+        graph: the graph; always True for those of ``tf.function``.
     """
     return ENABLE_CONTROL_FLOW_V2 or bool(graph.is_func_graph)
 
 
 FUNCTIONAL: dict[str, tuple[str, str]] = {}
-"""Control flow -> the module and the name of what builds it of functions; functions are a library of their own."""
+"""Control flow -> the module and name of its functional form, which is in a separate library."""
 
 
-def functional(what: str) -> Any:
-    """What builds a kind of control flow of functions.
+def functional(construct: str) -> Any:
+    """Return the function that builds the functional form of a control flow construct.
 
     Args:
-        what: a key of ``FUNCTIONAL``.
+        construct: a key of ``FUNCTIONAL``.
 
     Raises:
-        ModuleNotFoundError: the library is not there.
+        ModuleNotFoundError: the library is not installed.
     """
-    while what not in FUNCTIONAL and import_next():
+    while construct not in FUNCTIONAL and import_next():
         pass
-    if what not in FUNCTIONAL:
-        raise ModuleNotFoundError(f"{what} made of functions is part of {LIBRARY}, which is not installed")
-    module, name = FUNCTIONAL[what]
+    if construct not in FUNCTIONAL:
+        raise ModuleNotFoundError(f"functional {construct} needs {LIBRARY}, which is not installed")
+    module, name = FUNCTIONAL[construct]
     return getattr(import_module(module), name)
 
 
 def GraphOrParentsInXlaContext(graph: Any) -> bool:  # noqa: N802
-    """Whether a graph is being built for a compiler: none is here.
+    """Return whether a graph is being built for XLA; always False here.
 
     Args:
         graph: the graph.
@@ -58,7 +58,7 @@ def GraphOrParentsInXlaContext(graph: Any) -> bool:  # noqa: N802
 
 
 def IsSwitch(op: Operation) -> bool:  # noqa: N802
-    """Whether it is a switch.
+    """Return whether an operation is a switch.
 
     Args:
         op: the operation.
@@ -67,7 +67,7 @@ def IsSwitch(op: Operation) -> bool:  # noqa: N802
 
 
 def IsMerge(op: Operation) -> bool:  # noqa: N802
-    """Whether it is a merge.
+    """Return whether an operation is a merge.
 
     Args:
         op: the operation.
@@ -76,7 +76,7 @@ def IsMerge(op: Operation) -> bool:  # noqa: N802
 
 
 def IsLoopEnter(op: Operation) -> bool:  # noqa: N802
-    """Whether it leads into a loop.
+    """Return whether an operation leads into a loop.
 
     Args:
         op: the operation.
@@ -85,7 +85,7 @@ def IsLoopEnter(op: Operation) -> bool:  # noqa: N802
 
 
 def IsLoopSwitch(op: Operation) -> bool:  # noqa: N802
-    """Whether it is the switch of a loop variable.
+    """Return whether an operation is the switch of a loop variable.
 
     Args:
         op: the operation.
@@ -94,7 +94,7 @@ def IsLoopSwitch(op: Operation) -> bool:  # noqa: N802
 
 
 def IsLoopMerge(op: Operation) -> bool:  # noqa: N802
-    """Whether it is where the iterations of a loop begin.
+    """Return whether an operation is the merge at the start of a loop's iterations.
 
     Args:
         op: the operation.
@@ -105,7 +105,7 @@ def IsLoopMerge(op: Operation) -> bool:  # noqa: N802
 
 
 def IsLoopConstantEnter(op: Operation) -> bool:  # noqa: N802
-    """Whether it leads something into a loop that is the same in every iteration.
+    """Return whether an operation brings a constant into a loop, the same in every iteration.
 
     Args:
         op: the operation.
@@ -114,7 +114,7 @@ def IsLoopConstantEnter(op: Operation) -> bool:  # noqa: N802
 
 
 def IsLoopExit(op: Operation) -> bool:  # noqa: N802
-    """Whether it leads out of a loop.
+    """Return whether an operation leads out of a loop.
 
     Args:
         op: the operation.
@@ -123,7 +123,7 @@ def IsLoopExit(op: Operation) -> bool:  # noqa: N802
 
 
 def IsCondSwitch(op: Operation) -> bool:  # noqa: N802
-    """Whether it is the switch of a conditional: its values meet in merges again.
+    """Return whether an operation is the switch of a conditional.
 
     Args:
         op: the operation.
@@ -132,7 +132,7 @@ def IsCondSwitch(op: Operation) -> bool:  # noqa: N802
 
 
 def IsCondMerge(op: Operation) -> bool:  # noqa: N802
-    """Whether it is where the branches of a conditional meet.
+    """Return whether an operation is the merge of a conditional's branches.
 
     Args:
         op: the operation.

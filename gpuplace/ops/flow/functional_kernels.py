@@ -1,8 +1,8 @@
-"""What computes conditionals and loops whose branches, conditions and bodies are functions, and their shapes.
+"""Kernels and shapes of functional conditionals and loops, whose branches, conditions and bodies are functions.
 
     If(cond, x, then_branch, else_branch)        calls one of two functions
-    While(x, cond, body)                         calls ``body`` as long as ``cond`` is true of what it gave last
-    For(start, limit, delta, x, body)            calls ``body`` with each number of a range, and what it gave last
+    While(x, cond, body)                         calls ``body`` while ``cond`` of its last result is true
+    For(start, limit, delta, x, body)            calls ``body`` with each number of a range and its last result
 
 All of a function runs on the device of the node that calls it.
 
@@ -27,7 +27,7 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def is_true(value: Any) -> bool:
-    """Whether a value counts as true: a scalar that is not zero or empty, any other tensor that has elements.
+    """Return whether a value counts as true: a non-zero or non-empty scalar, or any other tensor with elements.
 
     Args:
         value: an array.
@@ -35,16 +35,16 @@ def is_true(value: Any) -> bool:
     return bool(value[()]) if value.ndim == 0 else value.size > 0
 
 
-def _in_form(made: Sequence[Any]) -> Any:
-    return made[0] if len(made) == 1 else tuple(made)
+def _in_form(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 @compute("If", "StatelessIf")
 def _if(
     xp: ArrayModule, cond: Array, input: list[Any], *, then_branch: Any, else_branch: Any, ctx: KernelContext
 ) -> Array:
-    taken = then_branch if is_true(cond) else else_branch
-    return _in_form(function_call(taken.name, ctx)(input))
+    branch = then_branch if is_true(cond) else else_branch
+    return _in_form(function_call(branch.name, ctx)(input))
 
 
 @compute("Case", "StatelessCase")
@@ -52,8 +52,8 @@ def _case(
     xp: ArrayModule, branch_index: Array, input: list[Any], *, branches: Any, ctx: KernelContext
 ) -> Array:
     index = int(branch_index)
-    taken = branches[index if 0 <= index < len(branches) else -1]
-    return _in_form(function_call(taken.name, ctx)(input))
+    branch = branches[index if 0 <= index < len(branches) else -1]
+    return _in_form(function_call(branch.name, ctx)(input))
 
 
 @compute("While", "StatelessWhile")
@@ -67,18 +67,18 @@ def _while(xp: ArrayModule, input: list[Any], *, cond: Any, body: Any, ctx: Kern
     return _in_form(values)
 
 
-def _only(made: Sequence[Any]) -> Any:
-    if len(made) != 1:
-        raise InvalidArgumentError.of(f"Expected a single scalar return value, got {len(made)} tensors.")
-    return made[0]
+def _only(results: Sequence[Any]) -> Any:
+    if len(results) != 1:
+        raise InvalidArgumentError.of(f"Expected a single scalar return value, got {len(results)} tensors.")
+    return results[0]
 
 
-def _checked(made: Sequence[Any], given: Sequence[Any], what: str, ctx: KernelContext) -> Sequence[Any]:
-    if len(made) != len(given):
+def _checked(results: Sequence[Any], inputs: Sequence[Any], label: str, ctx: KernelContext) -> Sequence[Any]:
+    if len(results) != len(inputs):
         raise InvalidArgumentError.of(
-            f"{what} returned {len(made)} arguments. Expected: {len(given)}", op=ctx.op
+            f"{label} returned {len(results)} arguments. Expected: {len(inputs)}", op=ctx.op
         )
-    return made
+    return results
 
 
 @compute("For")
@@ -103,18 +103,18 @@ def _for(
     call = function_call(body.name, ctx)
     values: Sequence[Any] = list(input)
     for number in range(first, last, step) if step else ():
-        made = call([np.asarray(number, np.int32), *values])
-        if len(made) != len(values):
+        results = call([np.asarray(number, np.int32), *values])
+        if len(results) != len(values):
             raise InvalidArgumentError.of(
-                f"For loop body returned {len(made)} arguments. Expected: {len(values)}", op=ctx.op
+                f"For loop body returned {len(results)} arguments. Expected: {len(values)}", op=ctx.op
             )
-        values = made
+        values = results
     return _in_form(values)
 
 
 @compute("FakeParam")
 def _fake_param(xp: ArrayModule, *, dtype: Any, shape: Any) -> Array:
-    """What nobody reads: zeros, none of them along an axis of unknown size."""
+    """Return zeros for an input that is never read, with size 0 along axes of unknown size."""
     sizes = [0 if size is None else size for size in shape.sizes or ()]
     return xp.zeros(sizes, dtype.as_numpy_dtype)
 

@@ -1,6 +1,6 @@
-"""Gradient functions of the ops of conditionals and loops: each becomes its opposite.
+"""Gradient functions of conditional and loop ops: each becomes its opposite.
 
-    Merge <-> Switch     Exit <-> Enter     NextIteration: the gradient's own, added with the Switch
+    Merge <-> Switch     Exit <-> Enter     NextIteration: its own gradient, added with the Switch
 
 Source: tensorflow/python/ops/control_flow_grad.py, release 1.15.
 """
@@ -15,7 +15,7 @@ from gpuplace.graph.operation import Operation, Tensor, context_of, update_input
 from gpuplace.graph.scopes import building_context
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import range as range_of
-from gpuplace.ops.flow.context import context_behind, merge, switch, switch_beside
+from gpuplace.ops.flow.context import colocated_switch, merge, output_context, switch
 from gpuplace.ops.flow.loop_sums import add_accumulator, add_slices_accumulator
 from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_iteration
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -27,7 +27,7 @@ from gpuplace.typing import TensorLike
 
 @gradient("Switch", "RefSwitch")
 def _switch_grad(op: Operation, *grad: Any) -> Any:
-    """A loop's switch has its turn twice: first the merge is made, then the way back to it."""
+    """Gradient of a switch. A loop's switch is visited twice: first to make the merge, then to close the loop to it."""
     context = context_of(op)
     if isinstance(context, WhileContext):
         state = building_context(get_default_graph()).grad_state
@@ -46,52 +46,52 @@ def _switch_grad(op: Operation, *grad: Any) -> Any:
                 return merge([grad[context.branch]] * 2, name="cond_resource_grad")[0], None
             return None, None
         return _merged(grad, "cond_grad"), None
-    other = switch(grad[0], op.inputs[1])[0]
-    taken = switch(grad[1], op.inputs[1])[1]
-    return merge([other, taken])[0], None
+    if_false = switch(grad[0], op.inputs[1])[0]
+    if_true = switch(grad[1], op.inputs[1])[1]
+    return merge([if_false, if_true])[0], None
 
 
 def _merged(grads: Any, name: str) -> Any:
-    """The gradient of the branch that was taken; slices where one is."""
+    """Return the gradient of the branch that was taken, as slices if one of them is."""
     if all(isinstance(grad, Tensor) for grad in grads):
         return merge(list(grads), name=name)[0]
     slices = [grad if isinstance(grad, IndexedSlices) else _as_slices(grad) for grad in grads]
     with name_scope(name, "Merge", []):
         parts = [
             apply_op("Merge", inputs=list(pair)).outputs[0]
-            for pair in zip(*[nest.flatten(one, opens_slices=True) for one in slices], strict=True)
+            for pair in zip(*[nest.flatten(item, opens_slices=True) for item in slices], strict=True)
         ]
     return nest.pack_sequence_as(slices[0], parts, opens_slices=True)
 
 
 def _as_slices(grad: Tensor) -> IndexedSlices:
-    """All rows of a tensor as slices."""
+    """Return all rows of a tensor as slices."""
     shape = new("Shape", input=grad)
     return IndexedSlices(grad, range_of(0, shape[0]), shape)
 
 
 @gradient("Merge", "RefMerge")
 def _merge_grad(op: Operation, grad: TensorLike, _: Any) -> Any:
-    context = context_behind(op.inputs[0].op)
+    context = output_context(op.inputs[0].op)
     building = building_context(get_default_graph())
     if isinstance(context, WhileContext):
-        return switch_beside(grad, building.pivot)
+        return colocated_switch(grad, building.pivot)
     if context is not None:
         pred = context.pred
         if building is not None and building.grad_state is not None:
             pred = building.grad_state.pred_of(pred)
         return _switched(grad, pred)
     return [
-        switch_beside(grad, comparison.equal(op.outputs[1], number))[1] for number in range(len(op.inputs))
+        colocated_switch(grad, comparison.equal(op.outputs[1], number))[1] for number in range(len(op.inputs))
     ]
 
 
 def _switched(grad: TensorLike, pred: Tensor) -> Any:
     if not isinstance(grad, IndexedSlices):
-        return switch_beside(grad, pred, "cond_grad")
-    values, indices = switch_beside(grad.values, pred), switch_beside(grad.indices, pred)
+        return colocated_switch(grad, pred, "cond_grad")
+    values, indices = colocated_switch(grad.values, pred), colocated_switch(grad.indices, pred)
     shape = grad.dense_shape
-    shapes = (None, None) if shape is None else switch_beside(shape, pred)
+    shapes = (None, None) if shape is None else colocated_switch(shape, pred)
     return [IndexedSlices(values[side], indices[side], shapes[side]) for side in (0, 1)]
 
 

@@ -1,6 +1,6 @@
-"""``map_fn``, ``foldl``, ``foldr`` and ``scan``: a function for each row of tensors, in a loop.
+"""``map_fn``, ``foldl``, ``foldr`` and ``scan``: apply a function to each row of tensors, in a loop.
 
-Rows are read from arrays of tensors, results written to others; one loop goes over all of them.
+Rows are read from tensor arrays and results are written to others, in one loop.
 
 Source: tensorflow/python/ops/map_fn.py and functional_ops.py, release 1.15.
 """
@@ -27,7 +27,7 @@ __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
 @contextlib.contextmanager
 def _caching_variables() -> Iterator[None]:
-    """A block in which variables are read where they are, once for all iterations."""
+    """Read variables inside the block on their own devices, once for all iterations."""
     scope = get_variable_scope()
     if scope.caching_device is not None:
         yield
@@ -42,10 +42,10 @@ def _pack(structure: Any, flat: Sequence[Any]) -> Any:
 
 
 def _rows(tensor: Tensor, or_zero: bool = True) -> Any:
-    """The number of rows: a Python number where it is known, and not zero unless ``or_zero``."""
-    known = tensor.shape[0].value if tensor.shape.ndims is not None else None
-    if known or (known is not None and or_zero):
-        return known
+    """Return the number of rows: a Python number if it is static and, unless ``or_zero``, not zero."""
+    static_rows = tensor.shape[0].value if tensor.shape.ndims is not None else None
+    if static_rows or (static_rows is not None and or_zero):
+        return static_rows
     return reshaping.shape(tensor)[0]
 
 
@@ -55,7 +55,7 @@ def _check_callable(fn: Any) -> None:
 
 
 def _set_rows(results: Sequence[Tensor], elems: Sequence[Tensor]) -> None:
-    """Makes the number of rows known, which is that of all tensors."""
+    """Set the static number of rows, which is that of all tensors."""
     rows = TensorShape([None])
     for elem in elems:
         rows = rows.merge_with(elem.shape.with_rank_at_least(1)[:1])
@@ -73,29 +73,29 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """What ``fn`` gives for each row of tensors, as rows of tensors.
+    """Apply ``fn`` to each row of tensors and stack the results.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.map_fn(lambda row: row * row, tf.constant([1, 2, 3])))
     array([1, 4, 9], dtype=int32)
 
     Args:
-        fn: takes a row of each tensor, in the structure of ``elems``.
-        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
-        dtype: the dtypes of what ``fn`` gives, in its structure; None: those of ``elems``.
-        parallel_iterations: kept in the nodes of the loop, see ``while_loop``; None: 10.
-        back_prop: whether there may be gradients.
+        fn: a function of one row of each tensor, in the structure of ``elems``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them with equal numbers of rows.
+        dtype: the dtypes of the results of ``fn``, in its structure; None: those of ``elems``.
+        parallel_iterations: stored in the loop's nodes, see ``while_loop``; None: 10.
+        back_prop: whether to support gradients.
         swap_memory: as for ``while_loop``.
-        infer_shape: whether all results have one shape, which is then known in the graph.
+        infer_shape: whether all results have the same shape, which is then static.
         name: name of the scope.
 
     Returns:
         A tensor ``[rows, ...]``, or the structure ``dtype`` of them.
 
     Raises:
-        TypeError: ``fn`` cannot be called, or gives a structure of other types.
-        ValueError: a tensor of ``elems`` is a scalar, or ``fn`` gives another structure.
-        InvalidArgumentError: at run time, ``fn`` gives another dtype.
+        TypeError: ``fn`` is not callable, or returns other types.
+        ValueError: a tensor of ``elems`` is a scalar, or ``fn`` returns another structure.
+        InvalidArgumentError: at run time, ``fn`` returns another dtype.
     """
     _check_callable(fn)
     with name_scope(name, "map", nest.flatten(elems)), _caching_variables():
@@ -107,7 +107,7 @@ def map_fn(
             raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
         count = _rows(flat[0], or_zero=False)
         rows = [TensorArray(elem.dtype, size=count, dynamic_size=False, infer_shape=True) for elem in flat]
-        rows = [one.unstack(elem) for one, elem in zip(rows, flat, strict=True)]
+        rows = [item.unstack(elem) for item, elem in zip(rows, flat, strict=True)]
         start = constant.constant(0)
         results = [
             TensorArray(kind, size=count, dynamic_size=False, infer_shape=infer_shape)
@@ -115,10 +115,10 @@ def map_fn(
         ]
 
         def compute(i: Tensor, arrays: Any) -> Any:
-            given = fn(_pack(elems, [one.read(i) for one in rows]))
-            nest.assert_same_structure(types, given)
-            values = nest.flatten(given)
-            arrays = [one.write(i, value) for one, value in zip(arrays, values, strict=True)]
+            result = fn(_pack(elems, [item.read(i) for item in rows]))
+            nest.assert_same_structure(types, result)
+            values = nest.flatten(result)
+            arrays = [item.write(i, value) for item, value in zip(arrays, values, strict=True)]
             return i + 1, arrays
 
         _, results = while_loop(
@@ -130,7 +130,7 @@ def map_fn(
             swap_memory=swap_memory,
             maximum_iterations=count,
         )
-        stacked = [one.stack() for one in results]
+        stacked = [item.stack() for item in results]
         _set_rows(stacked, flat)
     return _pack(types, stacked)
 
@@ -156,7 +156,7 @@ def _fold(
         ]
 
         def row(i: Any) -> Any:
-            return _pack(elems, [one.read(i) for one in rows])
+            return _pack(elems, [item.read(i) for item in rows])
 
         start: Any
         if is_left:
@@ -191,53 +191,53 @@ def _fold(
 
 @variant_of(_fold, is_left=True)
 def foldl() -> None:
-    """``fn(... fn(fn(initializer, first row), second row) ..., last row)``.
+    """Return ``fn(... fn(fn(initializer, first row), second row) ..., last row)``.
 
     >>> import gpuplace as tf
     >>> int(tf.Session().run(tf.foldl(lambda total, row: 10 * total + row, tf.constant([1, 2, 3]))))
     123
 
     Args:
-        fn: takes what it gave before, and a row of each tensor, in the structure of ``elems``.
-        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
+        fn: a function of its previous result and one row of each tensor, in the structure of ``elems``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them with equal numbers of rows.
         initializer: the first value, a tensor or a structure of them; None: the first row.
-        parallel_iterations: kept in the nodes of the loop, see ``while_loop``.
-        back_prop: whether there may be gradients.
+        parallel_iterations: stored in the loop's nodes, see ``while_loop``.
+        back_prop: whether to support gradients.
         swap_memory: as for ``while_loop``.
         name: name of the scope.
 
     Returns:
-        The last value of ``fn``, of the dtype and shape that ``initializer`` has.
+        The last result of ``fn``, with the dtype and shape of ``initializer``.
 
     Raises:
-        TypeError: ``fn`` cannot be called.
-        ValueError: ``fn`` gives another structure or shape than ``initializer``.
+        TypeError: ``fn`` is not callable.
+        ValueError: ``fn`` returns another structure or shape than ``initializer``.
         IndexError: a tensor of ``elems`` is a scalar.
-        InvalidArgumentError: at run time, ``fn`` gives another dtype.
+        InvalidArgumentError: at run time, ``fn`` returns another dtype.
     """
 
 
 @variant_of(_fold, is_left=False)
 def foldr() -> None:
-    """``fn(... fn(fn(initializer, last row), row before it) ..., first row)``.
+    """Return ``fn(... fn(fn(initializer, last row), row before it) ..., first row)``.
 
     Args:
-        fn: takes what it gave before, and a row of each tensor, in the structure of ``elems``.
-        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
+        fn: a function of its previous result and one row of each tensor, in the structure of ``elems``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them with equal numbers of rows.
         initializer: the first value, a tensor or a structure of them; None: the last row.
-        parallel_iterations: kept in the nodes of the loop, see ``while_loop``.
-        back_prop: whether there may be gradients.
+        parallel_iterations: stored in the loop's nodes, see ``while_loop``.
+        back_prop: whether to support gradients.
         swap_memory: as for ``while_loop``.
         name: name of the scope.
 
     Returns:
-        The last value of ``fn``, of the dtype and shape that ``initializer`` has.
+        The last result of ``fn``, with the dtype and shape of ``initializer``.
 
     Raises:
-        TypeError: ``fn`` cannot be called.
-        ValueError: ``fn`` gives another structure or shape than ``initializer``.
+        TypeError: ``fn`` is not callable.
+        ValueError: ``fn`` returns another structure or shape than ``initializer``.
         IndexError: a tensor of ``elems`` is a scalar.
-        InvalidArgumentError: at run time, ``fn`` gives another dtype.
+        InvalidArgumentError: at run time, ``fn`` returns another dtype.
     """
 
 
@@ -252,32 +252,32 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As ``foldl``, with all values on the way, as rows of tensors.
+    """Return all intermediate results of ``foldl``, stacked.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.scan(lambda total, row: total + row, tf.constant([1, 2, 3])))
     array([1, 3, 6], dtype=int32)
 
     Args:
-        fn: takes what it gave before, and a row of each tensor, in the structure of ``elems``.
-        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
-        initializer: the first value, a tensor or a structure of them, not part of the result; None: the first row,
-            which is.
-        parallel_iterations: kept in the nodes of the loop, see ``while_loop``.
-        back_prop: whether there may be gradients.
+        fn: a function of its previous result and one row of each tensor, in the structure of ``elems``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them with equal numbers of rows.
+        initializer: the first value, a tensor or a structure of them, which is not part of the result; None: the first
+            row, which is.
+        parallel_iterations: stored in the loop's nodes, see ``while_loop``.
+        back_prop: whether to support gradients.
         swap_memory: as for ``while_loop``.
-        infer_shape: whether all values have one shape, which is then known in the graph.
-        reverse: from the last row to the first; value ``i`` is then the one after row ``i``.
+        infer_shape: whether all results have the same shape, which is then static.
+        reverse: whether to go from the last row to the first; result ``i`` still belongs to row ``i``.
         name: name of the scope.
 
     Returns:
-        A tensor ``[rows, ...]``, or a structure of them as ``initializer`` is (``elems`` without one).
+        A tensor ``[rows, ...]``, or a structure of them like ``initializer`` (like ``elems`` without one).
 
     Raises:
-        TypeError: ``fn`` cannot be called.
-        ValueError: ``fn`` gives another structure or shape than ``initializer``.
+        TypeError: ``fn`` is not callable.
+        ValueError: ``fn`` returns another structure or shape than ``initializer``.
         IndexError: a tensor of ``elems`` is a scalar.
-        InvalidArgumentError: at run time, ``fn`` gives another dtype.
+        InvalidArgumentError: at run time, ``fn`` returns another dtype.
     """
     _check_callable(fn)
     structure = elems if initializer is None else initializer
@@ -290,10 +290,10 @@ def scan(
             )
             for elem in flat
         ]
-        rows = [one.unstack(elem) for one, elem in zip(rows, flat, strict=True)]
+        rows = [array.unstack(elem) for array, elem in zip(rows, flat, strict=True)]
         done = 1 if initializer is None else 0
         if initializer is None:
-            first = [one.read(count - 1 if reverse else 0) for one in rows]
+            first = [array.read(count - 1 if reverse else 0) for array in rows]
         else:
             first = [convert_to_tensor(value) for value in nest.flatten(initializer)]
         results = [
@@ -308,16 +308,16 @@ def scan(
         ]
         if initializer is None:
             results = [
-                one.write(count - 1 if reverse else 0, value)
-                for one, value in zip(results, first, strict=True)
+                array.write(count - 1 if reverse else 0, value)
+                for array, value in zip(results, first, strict=True)
             ]
 
         def compute(i: Tensor, values: Any, arrays: Any) -> Any:
-            row = _pack(elems, [one.read(i) for one in rows])
-            given = fn(_pack(structure, values), row)
-            nest.assert_same_structure(structure, given)
-            new_values = nest.flatten(given)
-            arrays = [one.write(i, value) for one, value in zip(arrays, new_values, strict=True)]
+            row = _pack(elems, [item.read(i) for item in rows])
+            result = fn(_pack(structure, values), row)
+            nest.assert_same_structure(structure, result)
+            new_values = nest.flatten(result)
+            arrays = [item.write(i, value) for item, value in zip(arrays, new_values, strict=True)]
             return (i - 1 if reverse else i + 1), new_values, arrays
 
         start = count - 1 - done if reverse else done
@@ -334,6 +334,6 @@ def scan(
             swap_memory=swap_memory,
             maximum_iterations=count,
         )
-        stacked = [one.stack() for one in results]
+        stacked = [array.stack() for array in results]
         _set_rows(stacked, flat)
     return _pack(structure, stacked)

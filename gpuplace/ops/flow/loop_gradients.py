@@ -1,13 +1,13 @@
-"""Gradients of loops: a second loop that goes round as often, and gets what the first one computed from stacks.
+"""Gradients of loops: a second loop of as many iterations, which gets the first loop's values from stacks.
 
 ::
 
-    forward   i = 0..n-1:  y = f(x)      push x          n counted beside (f_count)
+    forward   i = 0..n-1:  y = f(x)      push x          n is counted (f_count)
     backward  n down to 1: pop x         dx = f'(x) dy   (b_count)
 
-What the gradient needs of an iteration is pushed where it is made and popped where it is needed. Gradients of loop
-variables go round as the variables did; those of what comes in from outside are summed up (b_acc). Gradients of
-gradients of loops there are none, as in TensorFlow.
+Values of an iteration that the gradient needs are pushed where they are computed and popped where they are used.
+Gradients of loop variables are loop variables themselves; those of values from outside are accumulated (b_acc).
+Second-order gradients of loops are not supported, as in TensorFlow.
 
 Source: tensorflow/python/ops/control_flow_state.py and control_flow_ops.py (AddForwardLoopCounter,
 AddBackpropLoopCounter, AddBackpropAccumulator), release 1.15.
@@ -27,13 +27,13 @@ from gpuplace.graph.operation import Operation, Tensor, add_control, context_of,
 from gpuplace.graph.scopes import building_context
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.context import (
-    context_behind,
+    colocated_switch,
     is_exit,
     is_loop_invariant,
     is_loop_switch,
     merge,
+    output_context,
     switch,
-    switch_beside,
     while_context_of,
 )
 from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_iteration
@@ -46,7 +46,7 @@ _PASSING = SWITCHES | IDENTITY_OPS
 
 @contextmanager
 def inside(context: Any) -> Iterator[None]:
-    """Builds within a context for a while; nothing changes where it is None."""
+    """Build within a context inside the block; None changes nothing."""
     if context is None:
         yield
         return
@@ -59,7 +59,7 @@ def inside(context: Any) -> Iterator[None]:
 
 @contextmanager
 def outside(context: Any) -> Iterator[None]:
-    """Leaves a context that is being built for a while."""
+    """Leave a context that is being built, inside the block."""
     context.Exit()
     try:
         yield
@@ -68,14 +68,14 @@ def outside(context: Any) -> Iterator[None]:
 
 
 def shape_of(tensor: Tensor) -> Tensor:
-    """The shape of a tensor by an operation, also where it is known; of a handle, the shape of its variable."""
+    """Return a tensor's shape from an operation even if it is static; for a handle, the shape of its variable."""
     if tensor.dtype.base_dtype.name == "resource":
         return variable_shape(tensor)
     return new("Shape", input=tensor)
 
 
 def _invariant_enter(tensor: Tensor) -> Operation | None:
-    """What brings a value into all iterations of a loop, if it is such a value."""
+    """Return the operation that brings a loop-invariant value into the loop; None for other values."""
     op = tensor.op
     while op.type in _PASSING:
         op = op.inputs[0].op
@@ -83,18 +83,18 @@ def _invariant_enter(tensor: Tensor) -> Operation | None:
 
 
 class LoopGradient:
-    """The gradient of one loop.
+    """The gradient of a loop.
 
     Args:
         forward: the loop.
-        outer: the gradient of the loop around it, or None.
+        outer: the gradient of the outer loop, or None.
     """
 
     def __init__(self, forward: WhileContext, outer: LoopGradient | None) -> None:
         self.outer = outer
         self.forward_context = forward
         self.values: dict[Tensor, Tensor] = {}
-        """Value of the forward loop -> what stands for it in the gradient."""
+        """Value of the forward loop -> its substitute in the gradient."""
         self.merges: dict[Operation, Tensor] = {}
         """Switch of a loop variable -> the merge of its gradient."""
         self.exits = list(forward.loop_exits)
@@ -131,7 +131,7 @@ class LoopGradient:
 
     @property
     def forward_sync(self) -> Operation:
-        """What the next iteration of the forward loop waits for: pushes inside of branches."""
+        """The operation that the forward loop's next iteration waits for: pushes inside branches."""
         if self._forward_sync is None:
             with get_default_graph().control_dependencies(None):
                 self._forward_sync = apply_op("ControlTrigger", "f_sync")
@@ -141,7 +141,7 @@ class LoopGradient:
 
     @property
     def grad_sync(self) -> Operation:
-        """What the next iteration of the gradient waits for: all that is popped."""
+        """The operation that the gradient's next iteration waits for: all pops."""
         if self._grad_sync is None:
             with get_default_graph().control_dependencies(None):
                 self._grad_sync = apply_op("ControlTrigger", "b_sync")
@@ -154,11 +154,11 @@ class LoopGradient:
     # Stacks
 
     def AddForwardAccumulator(self, value: Tensor, dead_branch: bool = False) -> Tensor:  # noqa: N802
-        """Pushes a value of the forward loop in every iteration; returns the stack's handle.
+        """Push a value of the forward loop in every iteration; return the stack's handle.
 
         Args:
             value: the value.
-            dead_branch: whether it is there when the branch that it was made for is not taken.
+            dead_branch: whether the value is live in the branch opposite to its conditional's.
         """
         graph = self.forward_index.graph
         current = building_context(graph)
@@ -172,7 +172,7 @@ class LoopGradient:
             def push() -> Operation:
                 return apply_op("StackPushV2", handle=handle, elem=value, swap_memory=forward.swap_memory)
 
-            context = context_behind(value.op)
+            context = output_context(value.op)
             if context is forward:
                 with inside(forward):
                     pushed = push()
@@ -191,12 +191,12 @@ class LoopGradient:
     def AddBackpropAccumulatedValue(  # noqa: N802
         self, history: Tensor, value: Tensor, dead_branch: bool = False
     ) -> Tensor:
-        """Pops in every iteration of the gradient; returns what was pushed in that of the forward loop.
+        """Pop in every iteration of the gradient; return the value pushed in the forward iteration.
 
         Args:
-            history: what ``AddForwardAccumulator`` returned.
+            history: the result of ``AddForwardAccumulator``.
             value: the value that was pushed.
-            dead_branch: as there.
+            dead_branch: as for ``AddForwardAccumulator``.
         """
         around, branch = context_of(history.op), None
         context = context_of(value.op)
@@ -212,7 +212,7 @@ class LoopGradient:
                 while pred is None and state is not None:
                     pred, state = state.values.get(branch.pred), state.outer
                 side = 1 - branch.branch if dead_branch else branch.branch
-                history = switch_beside(history, branch.pred if pred is None else pred)[side]
+                history = colocated_switch(history, branch.pred if pred is None else pred)[side]
             popped = new("StackPopV2", handle=history, elem_type=value.dtype.base_dtype)
             popped.set_shape(value.shape)
         if self.grad_context.parallel_iterations > 1:
@@ -220,10 +220,10 @@ class LoopGradient:
         return popped
 
     def GetRealValue(self, value: Tensor) -> Tensor:  # noqa: N802
-        """What stands in the gradient for a value of the forward loop."""
-        known = self.values.get(value)
-        if known is not None:
-            return known
+        """Return the gradient's substitute for a value of the forward loop."""
+        substitute = self.values.get(value)
+        if substitute is not None:
+            return substitute
         real: Tensor | None = None
         current, state = value, self
         while real is None:
@@ -248,13 +248,13 @@ class LoopGradient:
         return real
 
     def pred_of(self, pred: Tensor) -> Tensor:
-        """What a conditional of the forward loop decided, in the gradient."""
-        known = self.values.get(pred)
-        if known is None:
+        """Return the predicate of a conditional in the forward loop, in the gradient."""
+        substitute = self.values.get(pred)
+        if substitute is None:
             with outside(self.grad_context):
                 history = self.AddForwardAccumulator(pred)
-            known = self.values[pred] = self.AddBackpropAccumulatedValue(history, pred)
-        return known
+            substitute = self.values[pred] = self.AddBackpropAccumulatedValue(history, pred)
+        return substitute
 
 
 # Counters
@@ -267,22 +267,22 @@ def add_ring(
     name: str,
     merge_name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Adds a loop variable to a loop that is being built; returns what leaves it and what goes on."""
+    """Add a loop variable to a loop that is being built; return its exit and its next value."""
     context.AddName(first)
     entered = enter(first, context, name=name)
     context.loop_enters.append(entered)
     merged = merge([entered, entered], name=merge_name)[0]
-    other, taken = switch(merged, context.pivot)
-    going_on = next_iteration(step(taken))
+    leaving, continuing = switch(merged, context.pivot)
+    going_on = next_iteration(step(continuing))
     update_input(merged.op, 1, going_on)
-    left = exit_loop(other, name=name)
+    left = exit_loop(leaving, name=name)
     context.loop_exits.append(left)
     context.ExitResult([left])
     return left, going_on
 
 
 def _add_forward_counter(forward: WhileContext, outer: LoopGradient | None) -> tuple[Tensor, Tensor]:
-    """Counts the iterations of the forward loop; returns their number and the index."""
+    """Count the iterations of the forward loop; return their number and the index."""
     zero = constant.constant(0, name="f_count")
     if outer is not None:
         add_control(zero.op, outer.forward_index.op.inputs[0].op)
@@ -291,7 +291,7 @@ def _add_forward_counter(forward: WhileContext, outer: LoopGradient | None) -> t
 
 
 def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradient | None) -> Tensor:
-    """Adds what counts the gradient's iterations down; returns the index."""
+    """Count the gradient's iterations down; return the index."""
     one = constant.constant(1, name="b_count")
     with inside(context):
         context.AddName(count)
@@ -300,12 +300,12 @@ def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradi
         merged = merge([entered, entered])[0]
         context._pivot_for_pred = merged
         context.pivot = new("LoopCond", "b_count", input=comparison.greater_equal(merged, one))
-        other, taken = switch(merged, context.pivot)
-        index = elementwise.subtract(taken, one)
+        leaving, continuing = switch(merged, context.pivot)
+        index = elementwise.subtract(continuing, one)
         context._pivot_for_body = index
         going_on = next_iteration(index)
         update_input(merged.op, 1, going_on)
-        zero = exit_loop(other, name="b_count")
+        zero = exit_loop(leaving, name="b_count")
         context.loop_exits.append(zero)
         if outer is not None:
             add_control(outer.grad_sync, zero.op)
@@ -313,20 +313,20 @@ def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradi
     return going_on
 
 
-# All loops of one call of gradients
+# All loops of one call of ``gradients``
 
 
 class LoopGradients:
-    """The gradients of the loops that one walk comes through."""
+    """The gradients of the loops on a walk through a graph."""
 
     def __init__(self) -> None:
         self._by_context: dict[Any, LoopGradient] = {}
 
     def add(self, op: Operation, between: dict[Operation, None]) -> None:
-        """Adds the gradient of the loop that ``op`` leads out of; all that leads out of it is between, then.
+        """Add the gradient of the loop that ``op`` leads out of; all exits of the loop then belong to ``between``.
 
         Raises:
-            ValueError: nobody knows the loop: it was imported.
+            ValueError: the loop was imported and is unknown.
         """
         forward = while_context_of(op)
         if forward is None:
@@ -344,7 +344,7 @@ class LoopGradients:
         return None if loop is None else self._by_context.get(loop)
 
     def state_of(self, op: Operation, before: bool) -> LoopGradient | None:
-        """The gradient of the loop that an operation is in; of that around it, ``before`` an exit is gone through."""
+        """Return the gradient of an operation's loop; ``before`` an exit is passed, that of the loop around it."""
         context = while_context_of(op)
         if before and is_exit(op):
             context = context.outer_context
@@ -352,13 +352,13 @@ class LoopGradients:
         return None if context is None else self._by_context.get(context)
 
     def inside_of(self, op: Operation, before: bool) -> Any:
-        """A block in which gradients of an operation are built."""
+        """Return a block in which to build an operation's gradients."""
         state = self.state_of(op, before)
         return inside(None if state is None else state.grad_context)
 
     def unused_exits(self, pending: dict[Operation, int], to_ops: Sequence[Operation]) -> list[Tensor]:
-        """The exits of loops of which no exit waits for gradients; marks what leads in as waited for."""
-        found: list[Tensor] = []
+        """Return the exits of loops without an exit that awaits gradients; mark their enters as pending."""
+        unused: list[Tensor] = []
         for state in self._by_context.values():
             for left in state.exits:
                 if not pending.get(left.op, 0):
@@ -366,14 +366,14 @@ class LoopGradients:
                     if left.op not in to_ops:
                         state.unused_exits.append(left)
                     if not state.pending_exits:
-                        found.extend(state.unused_exits)
+                        unused.extend(state.unused_exits)
             for entered in state.forward_context.loop_enters:
                 if not pending.get(entered.op, 0):
                     pending[entered.op] = 1
-        return found
+        return unused
 
     def zeros_for_exit(self, left: Tensor) -> Tensor:
-        """Zeros for the gradient of what a loop gives and nothing uses."""
+        """Return zeros for the gradient of an unused loop result."""
         forward = context_of(left.op)
         outer, is_known = self._around(forward), left.shape.is_fully_defined()
         if outer is None:
@@ -390,7 +390,7 @@ class LoopGradients:
             return constant.zeros(outer.AddBackpropAccumulatedValue(history, shape), left.dtype)
 
     def zeros(self, op: Operation, index: int) -> Tensor | None:
-        """Zeros for an output of an operation without a gradient; None for that of a loop's switch."""
+        """Return zeros for an output without a gradient; None for a loop's switch."""
         if is_loop_switch(op):
             return None
         loop = while_context_of(op)
@@ -400,7 +400,7 @@ class LoopGradients:
         return _zeros_in_loop(state, op, op.outputs[index])
 
     def finish(self) -> None:
-        """Closes the rings of gradients that did not come round."""
+        """Close the gradient loops that are still open."""
         for state in self._by_context.values():
             for merged in state.merges.values():
                 entered, other = merged.op.inputs
@@ -426,11 +426,11 @@ def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
     if value.shape.is_fully_defined():
         zeros = constant.constant(0, shape=value.shape.as_list(), dtype=value.dtype)
         if is_dead:
-            return switch_beside(zeros, state.values[context.pred])[1 - context.branch]
+            return colocated_switch(zeros, state.values[context.pred])[1 - context.branch]
         return zeros
     if is_dead:
         with inside(context.outer_context):
-            value = switch_beside(op.inputs[0], context.pred)[1 - context.branch]
+            value = colocated_switch(op.inputs[0], context.pred)[1 - context.branch]
             shape = shape_of(value)
         set_context(value.op, context)
         set_context(shape.op, context)
@@ -443,7 +443,7 @@ def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
 
 
 def zeros_of(op: Operation, index: int) -> Tensor:
-    """Zeros for an output of an operation outside of loops."""
+    """Return zeros for an output of an operation outside loops."""
     value = op.outputs[index]
     context = context_of(op)
     if op.type not in SWITCHES or context is None:
@@ -454,7 +454,7 @@ def zeros_of(op: Operation, index: int) -> Tensor:
 
 
 def zeros_of_switch(op: Operation, value: Tensor, context: Any) -> Tensor:
-    """Zeros for the branch of a conditional that did not use a value: made where that branch is taken."""
+    """Return zeros for the branch of a conditional that does not use a value, made in that branch."""
     graph = op.graph
     other = switch(op.inputs[0], context.pred)[1 - context.branch]
     pivot = new("Identity", input=other)

@@ -1,6 +1,6 @@
-"""Ops that loops are made of: values enter a frame, go on to its next iteration, and leave it.
+"""Ops for loops: values enter a frame, go on to its next iteration, and leave it.
 
-Each passes on what it gets; in which iteration that is there, a plan says (``plan/codegen/loops``).
+Each op passes its input on; the plan (``plan/codegen/loops``) decides in which iteration.
 
 Source: tensorflow/core/kernels/control_flow_ops.cc and core/ops/control_flow_ops.cc, release 1.15.
 """
@@ -39,7 +39,7 @@ def _control_trigger(xp: ArrayModule) -> Any:
 
 @shape_function("Enter", "RefEnter")
 def _enter_shape(op: Operation) -> Any:
-    """What changes from iteration to iteration may change its shape."""
+    """Return the shape; loop variables may change their shape."""
     return (op.inputs[0].shape if op.attrs["is_constant"] else UNKNOWN_SHAPE,)
 
 

@@ -1,4 +1,4 @@
-"""Sums of the gradients of what comes into a loop from outside: each iteration adds its part (``b_acc``).
+"""Sums of the gradients of values from outside a loop: each iteration adds its part (``b_acc``).
 
 Source: tensorflow/python/ops/control_flow_ops.py (AddBackpropAccumulator, AddBackpropIndexedSlicesAccumulator), release
 1.15.
@@ -18,7 +18,7 @@ from gpuplace.shapes import TensorShape
 
 
 def add_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Tensor:
-    """Sums the gradient of a loop invariant, that ``op`` brings in, over the iterations."""
+    """Sum the gradient of a loop invariant, which ``op`` brings in, over the iterations."""
     with outside(context):
         zeros = _zero_accumulator(context, op, grad)
     return add_ring(context, zeros, lambda total: elementwise.add(total, grad), "b_acc", "b_acc")[0]
@@ -42,7 +42,7 @@ def _zero_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Ten
 
 
 def add_slices_accumulator(context: WhileContext, op: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """As ``add_accumulator``, for slices: they are put one after another."""
+    """``add_accumulator`` for slices, which are concatenated."""
     values, indices, dense_shape = grad.values, grad.indices, grad.dense_shape
     with outside(context), inside(context.outer_context):
         sizes = values.shape.sizes
@@ -64,14 +64,14 @@ def add_slices_accumulator(context: WhileContext, op: Operation, grad: IndexedSl
     if first.shape.ndims is not None:
         entered[1].set_shape(TensorShape([None, *first.shape.as_list()[1:]]))
     context.loop_enters.extend(entered)
-    merged = [merge([one, one], name="b_acc")[0] for one in entered]
-    switched = [switch(one, context.pivot) for one in merged]
+    merged = [merge([ours, ours], name="b_acc")[0] for ours in entered]
+    switched = [switch(ours, context.pivot) for ours in merged]
     totals = [joining.concat([switched[0][1], indices], 0), joining.concat([switched[1][1], values], 0)]
     if dense_shape is not None:
         totals.append(elementwise.maximum(dense_shape, switched[2][1]))
-    for one, going_on in zip(merged, [next_iteration(total) for total in totals], strict=True):
-        update_input(one.op, 1, going_on)
-    left = [exit_loop(other, name="b_acc") for other, _ in switched]
+    for ours, going_on in zip(merged, [next_iteration(total) for total in totals], strict=True):
+        update_input(ours.op, 1, going_on)
+    left = [exit_loop(theirs, name="b_acc") for theirs, _ in switched]
     context.loop_exits.extend(left)
     context.ExitResult(left)
     return IndexedSlices(left[1], left[0], left[2] if dense_shape is not None else None)

@@ -38,7 +38,7 @@ __all__ = ["numpy_function", "py_func"]
 
 
 class _Functions:
-    """Python functions by the token that the op carries; a function lives as long as a graph that calls it."""
+    """Python functions by the token in their op; a function lives as long as a graph that calls it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class _Functions:
 
 
 class _Callback:
-    """Holds a function that may itself not be weakly referenced."""
+    """Holder of a function that does not support weak references."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -72,10 +72,10 @@ _functions = _Functions()
 
 
 def keep_function(function: Callable[..., Any], graph: Any) -> str:
-    """The token by which an op of a graph finds a function, which lives as long as the outermost graph around it.
+    """Return the token by which an op finds a function; the function lives as long as the outermost graph.
 
     Raises:
-        ValueError: it cannot be called.
+        ValueError: the function is not callable.
     """
     if not callable(function):
         raise ValueError(f"Expected func to be callable, got func of type {type(function)}")
@@ -85,39 +85,39 @@ def keep_function(function: Callable[..., Any], graph: Any) -> str:
 
 
 def find_function(token: str) -> Any:
-    """The function of a token; UnknownError if it lives no more."""
+    """Return the function of a token; raise UnknownError if it no longer exists."""
     return _functions.find(token)
 
 
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """Returns what a Python function makes of arrays, run in this process.
+    """Apply a Python function to arrays, in this process.
 
-    The function lives as long as the graph. There is no gradient, and the graph cannot run in another process.
+    The function lives as long as the graph. It has no gradient, and the graph cannot run in another process.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.py_func(lambda x: x + x, [1.5], tf.float32)))
     3.0
 
     Args:
-        func: takes one NumPy array per tensor of ``inp``, a scalar for rank 0; returns an array or a list of them. Both
-            are copies, to be kept and written to.
+        func: a function of one NumPy array per tensor of ``inp``, a scalar for rank 0, that returns an array or a list
+            of arrays. It may keep and modify its arguments and results.
         inp: tensors, of any dtypes and shapes.
         Tout: dtype of the result, or a list of dtypes.
-        stateful: whether equal inputs may give different results (op ``PyFunc`` instead of ``PyFuncStateless``).
+        stateful: whether equal inputs may have different results (op ``PyFunc`` instead of ``PyFuncStateless``).
         name: name of the op.
 
     Returns:
-        A tensor of unknown shape, or a list of them where ``Tout`` is a list; the operation where that is empty
-        and the function stateful.
+        A tensor of unknown shape, or a list of them if ``Tout`` is a list; the operation if the list is empty and the
+        function stateful.
 
     Raises:
         InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
         OpError: at run time, the function raises an exception: InvalidArgumentError for TypeError and ValueError,
             OutOfRangeError for StopIteration, ResourceExhaustedError for MemoryError, UnimplementedError for
             NotImplementedError, UnknownError for any other.
-        ValueError: ``func`` cannot be called.
+        ValueError: ``func`` is not callable.
     """
     several = isinstance(Tout, (list, tuple))
     token = keep_function(func, get_default_graph())
@@ -134,7 +134,7 @@ def py_func(
 
 
 def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:  # noqa: N803
-    """Returns what a Python function makes of arrays: ``py_func`` of a function that may give other results each time.
+    """``py_func`` for a stateful function.
 
     Args:
         func: as for ``py_func``.
@@ -143,10 +143,10 @@ def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
         name: name of the op.
 
     Returns:
-        As ``py_func``.
+        As for ``py_func``.
 
     Raises:
-        ValueError: ``func`` cannot be called.
+        ValueError: ``func`` is not callable.
         OpError: at run time, as for ``py_func``.
     """
     return py_func(func, inp, Tout, True, name)
@@ -154,7 +154,7 @@ def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
 
 @compute("PyFunc", "PyFuncStateless", fresh=True, calls_program=True)
 def _py_func(xp: ArrayModule, input: list[Any], *, token: bytes, Tout: Any) -> Any:
-    """The function gets copies, scalars for rank 0, and what it returns is copied: it may keep both and write to them.
+    """Call the function with copies, scalars for rank 0, and copy its results, so that it may keep and modify both.
 
     Source: tensorflow/python/lib/core/py_func.cc, release 1.15 (``PyArray_Return``).
     """
@@ -170,20 +170,20 @@ def _py_func(xp: ArrayModule, input: list[Any], *, token: bytes, Tout: Any) -> A
             f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
         )
     arrays = [_result(value) for value in values]
-    for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
-        if as_dtype(array.dtype) is not wanted:
+    for index, (array, expected) in enumerate(zip(arrays, Tout, strict=True)):
+        if as_dtype(array.dtype) is not expected:
             raise InvalidArgumentError.of(
                 f"{index}-th value returned by {token.decode()} is {as_dtype(array.dtype).short_name}, but expects"
-                f" {wanted.short_name}"
+                f" {expected.short_name}"
             )
     return arrays if len(arrays) != 1 else arrays[0]
 
 
 def _result(value: Any) -> np.ndarray[Any, Any]:
-    """What a function has returned, as an array of its own; of Python numbers float64 and int64.
+    """Return a function's result as a new array; Python numbers become float64 and int64.
 
     Raises:
-        InternalError: there is no such tensor.
+        InternalError: the type is not supported.
     """
     array = np.asarray(value)
     if array.dtype == object:
@@ -206,17 +206,17 @@ _ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] =
     (MemoryError, ResourceExhaustedError),
     (NotImplementedError, UnimplementedError),
 )
-"""What a function raises -> what the step fails with; anything else is an ``UnknownError``."""
+"""Python exception -> the step's error; any other exception becomes an ``UnknownError``."""
 
 
 def step_error(error: Exception) -> OpError:
-    """The error of a step whose function has raised something, with the function's lines."""
-    kind = next((made for raised, made in _ERRORS if isinstance(error, raised)), UnknownError)
+    """Return the error of a step whose function raised an exception, with the function's traceback."""
+    kind = next((step_failure for raised, step_failure in _ERRORS if isinstance(error, raised)), UnknownError)
     own = error.__traceback__
     lines = "".join(traceback.format_tb(own.tb_next if own is not None else None))
     last = traceback.format_exception_only(error)[-1].strip()
-    made: OpError = kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
-    return made
+    step_failure: OpError = kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
+    return step_failure
 
 
 @shape_function("PyFunc", "PyFuncStateless")

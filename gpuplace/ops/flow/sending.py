@@ -1,6 +1,6 @@
 """``_Send`` and ``_Recv``: the two ends of an edge from one task to another.
 
-They are added where a session's graph is divided among tasks, and meet at the step's rendezvous.
+They are added where a session's graph is partitioned by task, and meet at the step's rendezvous.
 
 Source: tensorflow/core/kernels/sendrecv_ops.cc, release 1.15.
 """
@@ -14,10 +14,10 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def _rendezvous() -> StepRendezvous:
-    found = step_limits().rendezvous
-    if found is None:
+    rendezvous = step_limits().rendezvous
+    if rendezvous is None:
         raise InternalError.of("Op kernel context needs to provide a rendezvous.")
-    return found
+    return rendezvous
 
 
 def _name(tensor_name: str | bytes) -> str:
@@ -26,12 +26,12 @@ def _name(tensor_name: str | bytes) -> str:
 
 @compute("_Send", own_state=True)
 def send(xp: ArrayModule, tensor: Array, *, tensor_name: str | bytes, recv_device: str | bytes) -> tuple[()]:
-    """Carries a value away; ``None`` says that its branch was not taken."""
+    """Send a value; ``None`` means that its branch was not taken."""
     _rendezvous().send(_name(tensor_name), _name(recv_device), tensor)
     return ()
 
 
 @compute("_Recv", fresh=True, own_state=True)
 def receive(xp: ArrayModule, *, tensor_name: str | bytes) -> Array:
-    """Waits for a value, which nobody else has."""
+    """Wait for a value, which has no other receiver."""
     return _rendezvous().receive(_name(tensor_name))

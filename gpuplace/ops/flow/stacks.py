@@ -1,7 +1,7 @@
-"""Stacks of tensors, on which a loop leaves what its gradient needs, iteration by iteration.
+"""Stacks of tensors, on which a loop stores the values that its gradient needs, iteration by iteration.
 
-Every run of ``StackV2`` makes a stack; its handle goes into the loops that push and pop. ``Stack`` and its like are the
-same ops of before resources, with a reference to a string for a handle.
+Each run of ``StackV2`` makes a stack, whose handle goes into the loops that push and pop. ``Stack`` and the like are
+older forms of these ops, with a string reference as the handle.
 
 Source: tensorflow/core/kernels/stack.cc, release 1.15.
 """
@@ -72,7 +72,7 @@ def _close(xp: ArrayModule, handle: Any) -> Any:
 
 @shape_function("StackV2", "Stack")
 def _stack_shape(op: Operation) -> Any:
-    """Of handles by reference and others alike, as TensorFlow has it."""
+    """Return shapes for reference and resource handles alike, as TensorFlow does."""
     return (TensorShape.of((2,)),)
 
 

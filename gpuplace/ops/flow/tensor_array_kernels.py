@@ -1,8 +1,8 @@
-"""What computes the ops of arrays of tensors.
+"""Kernels of the tensor array ops.
 
-Every run of ``TensorArrayV3`` makes an array; its handle goes wherever it is read and written. A flow, a scalar without
-meaning, goes along to keep the order. The gradient of an array is another one, one for each source: what is written to
-it twice is summed up, and what was never written is zero.
+Each run of ``TensorArrayV3`` makes an array, whose handle goes to all reads and writes. A flow, a scalar without
+meaning, orders them. The gradient of an array is another array, one for each source: repeated writes to an element are
+summed, and unwritten elements are zero.
 
 Source: tensorflow/core/kernels/tensor_array.cc and tensor_array_ops.cc, release 1.15 (sentences).
 """
@@ -31,30 +31,30 @@ _lock = threading.Lock()
 
 
 class _Element:
-    """A place in an array."""
+    """An element of an array."""
 
     __slots__ = ("is_cleared", "is_written", "shape", "value")
 
     def __init__(self, shape: tuple[int, ...] | None = None) -> None:
         self.value: Any = None
         self.shape = shape
-        """Of what was written, also when it is cleared."""
+        """Shape of the written value, which remains after the value is cleared."""
         self.is_written = False
         self.is_cleared = False
 
 
 class ArrayOfTensors:
-    """An array of tensors of one type.
+    """An array of tensors of one dtype.
 
     Args:
-        name: for messages.
-        dtype: NumPy's type.
-        size: number of places.
-        is_dynamic: whether it grows when something is written after its end.
-        clears: whether a value can be read once.
-        shape: what is known of the shape of elements.
-        has_one_shape: whether all have the same.
-        is_gradient: whether values written twice are summed, and unwritten ones are zero.
+        name: name for messages.
+        dtype: NumPy dtype.
+        size: number of elements.
+        is_dynamic: whether writes beyond the end grow the array.
+        clears: whether a value can be read only once.
+        shape: static shape of the elements.
+        has_one_shape: whether all elements have the same shape.
+        is_gradient: whether repeated writes are summed and unwritten elements are zero.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class ArrayOfTensors:
         self._gradients: dict[bytes, ArrayOfTensors] = {}
 
     def error(self, sentence: str) -> InvalidArgumentError:
-        """The error with that sentence."""
+        """Return an error with that message."""
         return InvalidArgumentError.of(f"TensorArray {self.name}: {sentence}")
 
     def write(self, xp: ArrayModule, index: int, value: Array) -> None:
-        """Writes an element; adds it up in a gradient."""
+        """Write an element; in a gradient, add to it."""
         if value.dtype != self.dtype:
             raise self.error(
                 f"Could not write to TensorArray index {index} because the value dtype is {value.dtype} but"
@@ -113,7 +113,7 @@ class ArrayOfTensors:
             self.shape = self.shape.merge_with(TensorShape.of(value.shape))
 
     def read(self, xp: ArrayModule, index: int, clears: bool | None = None) -> Array:
-        """Reads an element."""
+        """Read an element."""
         if not 0 <= index < len(self.elements):
             raise self.error(f"Tried to read from index {index} but array size is: {len(self.elements)}")
         element = self.elements[index]
@@ -130,24 +130,24 @@ class ArrayOfTensors:
         return value
 
     def _unwritten(self, xp: ArrayModule, index: int, element: _Element) -> Array:
-        known = element.shape
-        if known is None and self.shape.is_fully_defined():
-            known = self.shape.known_sizes
-        if known is None:
+        shape = element.shape
+        if shape is None and self.shape.is_fully_defined():
+            shape = self.shape.known_sizes
+        if shape is None:
             raise self.error(
                 f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not fully defined:"
                 f" {self.shape}.  It is possible you are working with a resizeable TensorArray and stop_gradients is"
                 " not allowing the gradients to be written.  If you set the full element_shape property on the forward"
                 " TensorArray, the proper all-zeros tensor will be returned instead of incurring this error."
             )
-        return xp.zeros(known, self.dtype)
+        return xp.zeros(shape, self.dtype)
 
     def gradient(self, source: bytes) -> ArrayOfTensors:
-        """The array of gradients for a source, made when it is asked for first."""
+        """Return the array of gradients for a source; make it on first use."""
         with _lock:
-            known = self._gradients.get(source)
-            if known is None:
-                known = self._gradients[source] = ArrayOfTensors(
+            array = self._gradients.get(source)
+            if array is None:
+                array = self._gradients[source] = ArrayOfTensors(
                     f"{self.name}@{source.decode()}",
                     self.dtype,
                     len(self.elements),
@@ -157,9 +157,9 @@ class ArrayOfTensors:
                     self.has_one_shape,
                     True,
                 )
-                for mine, other in zip(known.elements, self.elements, strict=True):
-                    mine.shape = other.shape
-        return known
+                for own, forward in zip(array.elements, self.elements, strict=True):
+                    own.shape = forward.shape
+        return array
 
 
 _FLOW = np.zeros((), np.float32)
@@ -185,7 +185,7 @@ def _make(
     name = f"{tensor_array_name.decode() or ctx.op.name}_{next(_numbers)}"
     if int(size) < 0:
         raise InvalidArgumentError.of("Size should be >= 0.")
-    made = ArrayOfTensors(
+    array = ArrayOfTensors(
         name,
         dtype.as_numpy_dtype,
         int(size),
@@ -194,13 +194,13 @@ def _make(
         element_shape,
         identical_element_shapes,
     )
-    return ResourceHandle(ctx.device, _CONTAINER, name, _TYPE_NAME, made), xp.asarray(_FLOW)
+    return ResourceHandle(ctx.device, _CONTAINER, name, _TYPE_NAME, array), xp.asarray(_FLOW)
 
 
 @compute("TensorArrayGradV3")
 def _gradient(xp: ArrayModule, handle: Any, flow_in: Any, *, source: bytes, ctx: KernelContext) -> Any:
-    made = handle.resource.gradient(source)
-    return ResourceHandle(ctx.device, _CONTAINER, made.name, _TYPE_NAME, made), flow_in
+    array = handle.resource.gradient(source)
+    return ResourceHandle(ctx.device, _CONTAINER, array.name, _TYPE_NAME, array), flow_in
 
 
 @compute("TensorArrayReadV3")

@@ -1,14 +1,14 @@
-"""``tf.while_loop``: a body that is done again and again while a condition holds.
+"""``tf.while_loop``: repeat a body while a condition holds.
 
-Condition and body are called once, when the graph is built. Each loop variable becomes a ring::
+Condition and body are called once, when the graph is built. Each loop variable becomes a cycle::
 
     x ─> Enter ─> Merge ─> Switch ─0─> Exit
                     ^        1
                     |        v
              NextIteration <─ body
 
-The condition's value decides for all variables (``LoopCond``). What the body takes from outside comes in by an
-``Enter`` that is there in every iteration.
+The condition's value decides for all variables (``LoopCond``). Values from outside enter the body through an ``Enter``
+that is available in every iteration.
 
 Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
 """
@@ -31,11 +31,11 @@ from gpuplace.ops.flow import control_flow_util
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.context import (
     ControlFlowContext,
-    context_behind,
+    colocated_switch,
     is_exit,
     is_loop_invariant,
     merge,
-    switch_beside,
+    output_context,
     while_context_of,
 )
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -55,7 +55,7 @@ def enter(
     use_input_shape: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Brings a value into a loop."""
+    """Bring a value into a loop."""
     entered = new(
         "RefEnter" if data.dtype.is_ref_dtype else "Enter",
         name,
@@ -70,12 +70,12 @@ def enter(
 
 
 def exit_loop(data: Tensor, name: str | None = None) -> Tensor:
-    """Brings a value out of a loop."""
+    """Bring a value out of a loop."""
     return new("RefExit" if data.dtype.is_ref_dtype else "Exit", name, data=data)
 
 
 def next_iteration(data: Tensor) -> Tensor:
-    """Brings a value into the next iteration."""
+    """Bring a value into the next iteration."""
     return new("RefNextIteration" if data.dtype.is_ref_dtype else "NextIteration", data=data)
 
 
@@ -84,11 +84,11 @@ class WhileContext(ControlFlowContext):
 
     Args:
         maximum_iterations: a tensor, or None.
-        parallel_iterations: how many iterations TensorFlow may work on at the same time.
-        back_prop: whether there may be gradients.
-        swap_memory: whether TensorFlow may move what gradients need from a GPU to host memory.
+        parallel_iterations: number of iterations that TensorFlow may run in parallel.
+        back_prop: whether to support gradients.
+        swap_memory: whether TensorFlow may move values for gradients from a GPU to host memory.
         name: the context's name.
-        grad_state: of the gradients that this loop computes.
+        grad_state: state of the gradients that this loop computes.
     """
 
     def __init__(
@@ -115,10 +115,10 @@ class WhileContext(ControlFlowContext):
         self.loop_exits: list[Tensor] = []
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The loop as a ``WhileContextDef``.
+        """Return the loop as a ``WhileContextDef``.
 
         Args:
-            export_scope: a scope for the names to lack; None: none.
+            export_scope: a scope to strip from the names; None: none.
 
         Returns:
             The message; None if the loop is not in the scope.
@@ -127,14 +127,14 @@ class WhileContext(ControlFlowContext):
 
     @staticmethod
     def from_proto(context_def: Any, import_scope: str | None = None) -> Any:
-        """The loop whose operations are in the default graph.
+        """Return a loop whose operations are in the default graph.
 
         Args:
             context_def: a ``WhileContextDef``.
-            import_scope: the scope that they are in; None: they have the names that the message says.
+            import_scope: the scope of these operations; None: they have the names in the message.
 
         Raises:
-            KeyError: there is no such tensor.
+            KeyError: a tensor does not exist.
         """
         return above("gpuplace.saving.protos", "loop_from_proto")(context_def, import_scope)
 
@@ -144,29 +144,29 @@ class WhileContext(ControlFlowContext):
         return self._grad_state
 
     def GetWhileContext(self) -> WhileContext:  # noqa: N802 - TensorFlow's name, as are the following
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         return self
 
     def GetControlPivot(self) -> Tensor | None:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         return self._pivot_for_body if self._pivot_for_body is not None else self._pivot_for_pred
 
     def IsWhileContext(self) -> bool:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         return True
 
-    # What comes from outside
+    # Values from outside
 
     def AddValue(self, val: Tensor) -> Tensor:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         if val in self._values or context_of(val.op) is self:
             return self._external_values.get(val, val)
         self._values.add(val)
         graph = get_default_graph()
-        found = self._from_forward_loop(val)
-        if found is not None:
-            self._external_values[val] = found
-            return found
+        substitute = self._from_forward_loop(val)
+        if substitute is not None:
+            self._external_values[val] = substitute
+            return substitute
         result = val if self.outer_context is None else self.outer_context.AddValue(val)
         with graph.control_dependencies(None):
             entered = enter(result, self, is_constant=True)
@@ -179,7 +179,7 @@ class WhileContext(ControlFlowContext):
         return entered
 
     def _from_forward_loop(self, val: Tensor) -> Tensor | None:
-        """What stands for a value of the loop whose gradients are being built."""
+        """Return the substitute for a value of the forward loop."""
         context = building_context(get_default_graph())
         loop = None if context is None else context.GetWhileContext()
         if loop is None or loop.grad_state is None:
@@ -193,28 +193,28 @@ class WhileContext(ControlFlowContext):
         return loop.grad_state.GetRealValue(val)
 
     def _fix_controls(self, entered: Sequence[Tensor]) -> None:
-        """Makes what leads in a part of this loop, with the control edges from around it."""
+        """Move the enter operations into this loop, with the outer control edges."""
         graph = get_default_graph()
         around = self.outer_context
         loop_around = None if around is None else around.GetWhileContext()
         for tensor in entered:
-            kept = []
+            entered_ops = []
             for op in control_inputs_for(graph.scopes.stacks().controls, [tensor.op.inputs[0]]):
-                context, wanted = around, context_behind(op)
-                while context is not wanted and context is not None and context is not loop_around:
+                context, input_context = around, output_context(op)
+                while context is not input_context and context is not None and context is not loop_around:
                     context = context.outer_context
-                if context is wanted:
-                    kept.append(op)
+                if context is input_context:
+                    entered_ops.append(op)
             set_context(tensor.op, self)
-            add_controls(tensor.op, kept)
+            add_controls(tensor.op, entered_ops)
             for scope in graph.scopes.stacks().controls:
                 scope.add_op(tensor.op)
 
-    # What is made inside
+    # Operations inside
 
     def add_op(self, op: Operation) -> None:
-        """As for any context."""
-        if op.type in METADATA_OPS:  # of a value of the forward loop: better computed there
+        """See ``ControlFlowContext``."""
+        if op.type in METADATA_OPS:  # metadata of a forward loop's value is better computed there
             context = building_context(get_default_graph())
             loop = None if context is None else context.GetWhileContext()
             if loop is not None and loop.grad_state is not None:
@@ -233,9 +233,9 @@ class WhileContext(ControlFlowContext):
                 self._wait_for_pivot(op)
         else:
             for index, tensor in enumerate(op.inputs):
-                found = self.AddValue(tensor)
-                if found is not tensor:
-                    update_input(op, index, found)
+                substitute = self.AddValue(tensor)
+                if substitute is not tensor:
+                    update_input(op, index, substitute)
             _, outside = self._remove_external_control_edges(op)
             if not op.control_inputs and all(is_loop_invariant(tensor.op) for tensor in op.inputs):
                 self._wait_for_pivot(op)
@@ -243,7 +243,7 @@ class WhileContext(ControlFlowContext):
         if outside:
             with graph.control_dependencies(None):
                 self.Enter()
-                waiting = [reshaping.identity(one.outputs[0]).op for one in outside if one.outputs]
+                waiting = [reshaping.identity(item.outputs[0]).op for item in outside if item.outputs]
                 self.Exit()
             add_controls(op, waiting)
         if self.outer_context is not None or not is_exit(op):
@@ -268,22 +268,22 @@ class WhileContext(ControlFlowContext):
         shape_invariants: Any,
         return_same_structure: bool,
     ) -> Any:
-        """Adds the loop; returns what it gives."""
+        """Add the loop; return its results."""
         flat = nest.flatten(loop_vars, opens_slices=True)
         tensors = [convert_to_tensor(flow_of(value)) for value in flat]
-        kept = [None] * len(nest.flatten(loop_vars))
+        invariants = [None] * len(nest.flatten(loop_vars))
         shapes = shapes_of_parts(
             nest.flatten(loop_vars),
-            kept if shape_invariants is None else nest.flatten(shape_invariants),
+            invariants if shape_invariants is None else nest.flatten(shape_invariants),
             tensors,
         )
         self.Enter()
         try:
-            given, exits = self._build(pred, body, loop_vars, tensors, shapes)
+            results, exits = self._build(pred, body, loop_vars, tensors, shapes)
         finally:
             self.Exit()
         packed = nest.pack_sequence_as(
-            given, with_flows(nest.flatten(given, opens_slices=True), exits), opens_slices=True
+            results, with_flows(nest.flatten(results, opens_slices=True), exits), opens_slices=True
         )
         return packed if return_same_structure or len(exits) != 1 else packed[0]
 
@@ -297,33 +297,33 @@ class WhileContext(ControlFlowContext):
     ) -> tuple[Any, list[Tensor]]:
         flat = nest.flatten(loop_vars, opens_slices=True)
         entered = self._enter_variables(tensors, shapes)
-        merged = [merge([one, one])[0] for one in entered]
+        merged = [merge([first, first])[0] for first in entered]
         self._pivot_for_pred = merged[0]
         packed = nest.pack_sequence_as(loop_vars, with_flows(flat, merged), opens_slices=True)
         condition = convert_to_tensor(pred(*packed))
         self.pivot = new("LoopCond", input=condition)
-        switched = [switch_beside(one, self.pivot) for one in merged]
+        switched = [colocated_switch(first, self.pivot) for first in merged]
         inside = [new("RefIdentity" if t.dtype.is_ref_dtype else "Identity", input=t) for _, t in switched]
         self._pivot_for_body = inside[0]
         packed = nest.pack_sequence_as(loop_vars, with_flows(flat, inside), opens_slices=True)
-        given = body(*packed)
-        if not nest.is_nested(given):
-            given = [given]
-        nest.assert_same_structure(list(packed), list(given))
-        values = [flow_of(value) for value in nest.flatten(given, opens_slices=True)]
+        returned = body(*packed)
+        if not nest.is_nested(returned):
+            returned = [returned]
+        nest.assert_same_structure(list(packed), list(returned))
+        values = [flow_of(value) for value in nest.flatten(returned, opens_slices=True)]
         results = [convert_to_tensor(value) for value in values]
         if len(merged) != len(results):
             raise ValueError(
                 f"Number of inputs and outputs of body must match loop_vars: {len(merged)}, {len(results)}"
             )
-        for one, result in zip(merged, results, strict=True):
+        for first, result in zip(merged, results, strict=True):
             going_on = next_iteration(result)
-            _check_shape_is_kept(one, going_on)
-            update_input(one.op, 1, going_on)
-        exits = [exit_loop(other) for other, _ in switched]
+            _check_shape_is_kept(first, going_on)
+            update_input(first.op, 1, going_on)
+        exits = [exit_loop(second) for second, _ in switched]
         self.loop_exits = exits
         self.ExitResult(exits)
-        return given, exits
+        return returned, exits
 
     def _enter_variables(self, tensors: list[Tensor], shapes: list[Any]) -> list[Tensor]:
         graph, around = get_default_graph(), self.outer_context
@@ -350,56 +350,60 @@ class WhileContext(ControlFlowContext):
         return entered
 
 
-def _fits(shape: TensorShape, wanted: TensorShape) -> bool:
-    """Whether a shape is as specific as another one, or more."""
-    ours, theirs = shape.sizes, wanted.sizes
+def _fits(shape: TensorShape, invariant: TensorShape) -> bool:
+    """Return whether a shape is at least as specific as another."""
+    ours, theirs = shape.sizes, invariant.sizes
     if theirs is None:
         return True
     if ours is None or len(ours) != len(theirs):
         return False
-    return all(other is None or one == other for one, other in zip(ours, theirs, strict=True))
+    return all(second is None or first == second for first, second in zip(ours, theirs, strict=True))
 
 
 def shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
-    """The shapes that loop variables keep, one for each tensor: of slices, those of rows, positions and whole shape; of
-    a sparse tensor of rank ``r``, whose invariant is ``[r]``, those of any number of positions and values, and ``[r]``.
+    """Return the shape invariants of loop variables, one for each tensor.
+
+    Slices have those of rows, positions and dense shape. A sparse tensor of rank ``r``, whose invariant is ``[r]``, has
+    any number of positions and values, and ``[r]``.
 
     Args:
         values: the variables.
-        shapes: what was asked for, for each of them; None stands for the shape as it is.
-        tensors: the tensors that they consist of.
+        shapes: the requested invariant of each; None: the initial shape.
+        tensors: the variables' tensors.
 
     Raises:
-        TypeError: the spec of a tensor for something else.
-        ValueError: a shape that does not fit a sparse tensor.
+        TypeError: the spec of a dense tensor is used for another value.
+        ValueError: a shape does not match a sparse tensor.
     """
-    found: list[Any] = []
-    for value, given in zip(values, shapes, strict=True):
-        shape = given
-        if isinstance(given, TensorSpec):
+    invariants: list[Any] = []
+    for value, requested in zip(values, shapes, strict=True):
+        shape = requested
+        if isinstance(requested, TensorSpec):
             if isinstance(value, (SparseTensor, IndexedSlices)):
-                raise TypeError(f"shape invariant {given!r} is that of a dense tensor, not of {value!r}")
-            shape = given.shape
+                raise TypeError(
+                    f"shape invariant {requested!r} is that of a dense tensor, but the variable is {value!r}"
+                )
+            shape = requested.shape
         if isinstance(value, SparseTensor) and (shape is None or isinstance(shape, TensorShape)):
             rank = value.get_shape().ndims
             if shape is not None:
                 if shape.ndims not in (1, None):
                     raise ValueError("Expected a shape with 1 dimension")
                 rank = None if shape.ndims is None else shape[0].value
-            found += [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
+            invariants += [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
             continue
         if shape is None:
             count = len(nest.flatten(value, opens_slices=True))
-            found += [tensor.shape for tensor in tensors[len(found) : len(found) + count]]
+            invariants += [tensor.shape for tensor in tensors[len(invariants) : len(invariants) + count]]
             continue
         if not isinstance(value, IndexedSlices) or not isinstance(shape, TensorShape):
-            found.append(shape)
+            invariants.append(shape)
             continue
         rows = None if shape.ndims is None else shape[0].value
-        found += [shape, TensorShape([rows])]
+        invariants += [shape, TensorShape([rows])]
         if value.dense_shape is not None:
-            found.append(TensorShape([shape.ndims]))
-    return found
+            invariants.append(TensorShape([shape.ndims]))
+    return invariants
 
 
 def _set_shapes(tensors: Sequence[Tensor], entered: Sequence[Tensor], shapes: Sequence[Any]) -> None:
@@ -421,21 +425,21 @@ def _check_shape_is_kept(merged: Tensor, going_on: Tensor) -> None:
         raise _changed(before, before.shape, going_on.shape)
 
 
-def shape_is_kept(before: Tensor, kept: TensorShape, after: TensorShape) -> None:
-    """ValueError where a loop variable does not keep a shape.
+def shape_is_kept(before: Tensor, invariant: TensorShape, after: TensorShape) -> None:
+    """Raise ValueError if a loop variable violates its shape invariant.
 
     Args:
-        before: what it begins with.
-        kept: the shape.
-        after: that of the variable after an iteration.
+        before: the initial value.
+        invariant: the shape invariant.
+        after: the shape after an iteration.
     """
-    if not _fits(after, kept):
-        raise _changed(before, kept, after)
+    if not _fits(after, invariant):
+        raise _changed(before, invariant, after)
 
 
-def _changed(before: Tensor, kept: TensorShape, after: TensorShape) -> ValueError:
+def _changed(before: Tensor, invariant: TensorShape, after: TensorShape) -> ValueError:
     return ValueError(
-        f"Input tensor '{before.name}' enters the loop with shape {kept}, but has shape {after}"
+        f"Input tensor '{before.name}' enters the loop with shape {invariant}, but has shape {after}"
         " after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument"
         " of tf.while_loop to specify a less-specific shape."
     )
@@ -453,7 +457,7 @@ def while_loop(
     maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Repeats ``body`` while ``cond`` holds.
+    """Repeat ``body`` while ``cond`` holds.
 
     >>> import gpuplace as tf
     >>> i, total = tf.while_loop(lambda i, total: i < 4, lambda i, total: (i + 1, total + i), (0, 0))
@@ -461,26 +465,26 @@ def while_loop(
     6
 
     Args:
-        cond: takes the loop variables, gives a scalar bool.
-        body: takes the loop variables, gives the next ones, in the same structure, of the same dtypes.
-        loop_vars: the first ones: a list, tuple or dict of tensors and ``TensorArray`` objects, in any depth.
-        shape_invariants: for each variable the ``TensorShape`` (or ``TensorSpec``) that it keeps, in the same
-            structure, of a sparse tensor of rank ``r`` the shape ``[r]``; None: those of the first values.
-        parallel_iterations: kept in the nodes, 1 or more; iterations are done one after the other here.
-        back_prop: whether there may be gradients.
-        swap_memory: accepted; stacks for gradients stay where they are.
+        cond: a function of the loop variables that returns a scalar bool.
+        body: a function of the loop variables that returns the next ones, with the same structure and dtypes.
+        loop_vars: the initial values: a list, tuple or dict of tensors and ``TensorArray`` objects, at any depth.
+        shape_invariants: the ``TensorShape`` (or ``TensorSpec``) that each variable keeps, in the same structure;
+            ``[r]`` for a sparse tensor of rank ``r``. None: the initial shapes.
+        parallel_iterations: stored in the nodes, 1 or more; here iterations run one after the other.
+        back_prop: whether to support gradients.
+        swap_memory: accepted without effect; stacks for gradients stay on their device.
         name: name of the scope.
-        maximum_iterations: the most iterations, an integer scalar; None: no limit.
-        return_same_structure: whether a list or tuple of one variable stays one; otherwise its item is returned.
+        maximum_iterations: maximum number of iterations, an integer scalar; None: no limit.
+        return_same_structure: whether a list or tuple of one variable stays one; otherwise the variable is returned.
 
     Returns:
         The loop variables after the last iteration, in the structure of ``loop_vars``. In a ``tf.function``, and after
-        ``tf.enable_control_flow_v2``, the loop is one node ``While``, whose condition and body are functions.
+        ``tf.enable_control_flow_v2``, the loop is one ``While`` node, whose condition and body are functions.
 
     Raises:
-        TypeError: something that cannot be called, ``parallel_iterations`` below 1, or structures of other types.
-        ValueError: no variables, another number of them, shapes that change, or a limit that is no scalar.
-        InvalidArgumentError: at run time, ``body`` gives another dtype.
+        TypeError: a function is not callable, ``parallel_iterations`` is below 1, or structures have other types.
+        ValueError: there are no variables, their number or shapes change, or the limit is not a scalar.
+        InvalidArgumentError: at run time, ``body`` returns another dtype.
     """
     if not callable(cond):
         raise TypeError("cond must be callable.")
@@ -532,7 +536,7 @@ def _limited(
     limit: Tensor,
     keeps_structure: bool,
 ) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
-    """The loop with a counter of its iterations."""
+    """Return the loop with a counter for its iterations."""
     is_alone = len(loop_vars) == 1 and not keeps_structure
 
     def arguments(values: TensorLike) -> Any:

@@ -1,1 +1,1 @@
-"""Derivatives: gradient functions by op type, and the walk that puts them together."""
+"""Gradients: gradient functions by op type, and the backward walk that combines them."""

@@ -1,6 +1,6 @@
-"""``tf.custom_gradient``: a function that brings its own gradient along.
+"""``tf.custom_gradient``: functions with their own gradient.
 
-What the function gives, takes and uses of variables goes through one ``IdentityN``, whose gradient is the function's::
+The function's results, arguments and variables go through one ``IdentityN``, whose gradient is the function's::
 
     results ──┐
     arguments ┼─> IdentityN (_gradient_op_type: CustomGradient-7) ─> results
@@ -36,7 +36,7 @@ _numbers = itertools.count()
 
 
 def custom_gradient(f: Function) -> Function:
-    """Decorates a function with its own gradient.
+    """Decorate a function that defines its own gradient.
 
     >>> import gpuplace as tf
     >>> @tf.custom_gradient
@@ -48,14 +48,15 @@ def custom_gradient(f: Function) -> Function:
     1.0
 
     Args:
-        f: takes tensors, and returns a structure of tensors together with a function: from the gradients of these to
-            those of its arguments, one or a list of them. Where ``f`` uses variables that function takes a keyword
-            ``variables``, a list, and returns the gradients of the arguments and a list of those of the variables.
+        f: a function of tensors that returns a structure of tensors and a gradient function, from the gradients of
+            these tensors to those of the arguments, one or a list. If ``f`` uses variables, the gradient function has a
+            keyword ``variables``, a list, and returns the gradients of the arguments and a list of those of the
+            variables.
 
     Returns:
-        A function that takes what ``f`` takes, by position, and gives the structure. It raises ValueError for keyword
-        arguments, and TypeError where ``f`` makes a reference variable, or uses variables that its gradient does not
-        know of.
+        A function of the same positional arguments that returns the structure. It raises ValueError for keyword
+        arguments, and TypeError if ``f`` makes a reference variable or uses variables that its gradient function does
+        not accept.
     """
 
     @functools.wraps(f)
@@ -65,7 +66,7 @@ def custom_gradient(f: Function) -> Function:
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is"
                 " enabled."
             )
-        return _with_gradient(f, [convert_to_tensor(one) for one in args])
+        return _with_gradient(f, [convert_to_tensor(item) for item in args])
 
     return decorated
 
@@ -85,14 +86,14 @@ def _with_gradient(f: Function, args: list[Tensor]) -> Any:
     _check_gradient_function(grad_fn, variables)
 
     def grad(op: Operation, *result_grads: Any) -> list[Any]:
-        given = result_grads[: len(results)]
+        output_grads = result_grads[: len(results)]
         of_variables: Sequence[Any] = ()
         if variables:
-            of_args, of_variables = grad_fn(*given, variables=variables)
+            of_args, of_variables = grad_fn(*output_grads, variables=variables)
             if len(of_variables) != len(variables):
                 raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
         else:
-            of_args = grad_fn(*given)
+            of_args = grad_fn(*output_grads)
         return [*[None] * len(results), *nest.flatten(of_args), *of_variables]
 
     name = f"CustomGradient-{next(_numbers)}"
@@ -125,30 +126,30 @@ def _check_gradient_function(grad_fn: Function, variables: Sequence[Any]) -> Non
 
 
 def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
-    """The trainable variables that results depend on by way of differentiable ops, but not by way of the inputs.
+    """Return the trainable variables that results depend on through differentiable ops, but not through the inputs.
 
     Args:
         input_ops: a structure of tensors.
         output_ops: a structure of tensors.
 
     Returns:
-        A list of variables, those nearest to the results first.
+        A list of variables, nearest to the results first.
     """
     graph = get_default_graph()
-    known = {variable.op: variable for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
+    by_op = {variable.op: variable for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
     seen = {tensor.op for tensor in nest.flatten(input_ops)}
-    queue = deque(convert_to_tensor(one).op for one in nest.flatten(output_ops))
-    found = []
+    queue = deque(convert_to_tensor(item).op for item in nest.flatten(output_ops))
+    variables = []
     while queue:
         op = queue.popleft()
         if op in seen:
             continue
         seen.add(op)
-        if op in known and known[op].trainable:
-            found.append(known[op])
+        if op in by_op and by_op[op].trainable:
+            variables.append(by_op[op])
         if _is_differentiable(op):
             queue.extend(tensor.op for tensor in op.inputs)
-    return found
+    return variables
 
 
 def _is_differentiable(op: Operation) -> bool:
@@ -159,7 +160,7 @@ def _is_differentiable(op: Operation) -> bool:
 
 
 def recompute_grad(f: Function) -> Function:
-    """A function that is computed again for its gradient, instead of what it made on the way being kept until then.
+    """Return a function whose gradient recomputes intermediate results instead of keeping them.
 
     >>> import gpuplace as tf
     >>> cube = tf.recompute_grad(lambda x: x * x * x)
@@ -170,11 +171,11 @@ def recompute_grad(f: Function) -> Function:
     12.0
 
     Args:
-        f: takes tensors and returns a tensor; a variable that it uses has to be a resource variable, and the same when
-            it is called again. The variable scope around the call has to be one of resource variables.
+        f: a function from tensors to a tensor; it may use only resource variables, and must use the same ones when
+            called again. The variable scope around the call must use resource variables.
 
     Returns:
-        A function that takes and gives the same.
+        A function with the same arguments and result.
     """
 
     @custom_gradient
@@ -183,7 +184,7 @@ def recompute_grad(f: Function) -> Function:
 
         def grad(dresult: Any, variables: Sequence[Any] | None = None) -> Any:
             with get_default_graph().control_dependencies([dresult]):
-                again = [reshaping.identity(one) for one in args]
+                again = [reshaping.identity(item) for item in args]
                 of_all = gradients(f(*again), [*again, *(variables or ())], grad_ys=dresult)
             return (of_all[: len(args)], of_all[len(args) :]) if variables else of_all
 
@@ -193,14 +194,13 @@ def recompute_grad(f: Function) -> Function:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Function:
-    """A function whose gradient is that of the identity.
+    """Return a function whose gradient is that of the identity.
 
     Args:
         f: a function of tensors.
 
     Returns:
-        A function that gives what ``f`` gives; it raises TypeError where the variable scope is not one of resource
-        variables.
+        A function with the result of ``f``; it raises TypeError if the variable scope does not use resource variables.
     """
 
     @custom_gradient

@@ -1,4 +1,4 @@
-"""Dense tensors as slices, all of their rows.
+"""Dense tensors as ``IndexedSlices`` of all their rows.
 
 Source: tensorflow/python/ops/math_ops.py, release 1.15 (what is added to the graph, sentences).
 """
@@ -14,14 +14,14 @@ from gpuplace.typing import TensorLike
 
 
 def as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
-    """A tensor as slices.
+    """Return a tensor as ``IndexedSlices``.
 
     Args:
-        x: a tensor, or slices, which are given back.
-        optimize: make the shape a constant where it is known.
+        x: a tensor, or slices, which are returned unchanged.
+        optimize: whether to make a static shape a constant.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: ``x`` has another type.
     """
     if isinstance(x, IndexedSlices):
         return x
@@ -32,23 +32,23 @@ def as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
 
 
 def as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[IndexedSlices]:
-    """Tensors as slices, whose positions are all of one type.
+    """Return tensors as ``IndexedSlices`` whose positions have one type.
 
     Args:
         inputs: a list of tensors and slices.
-        optimize: make shapes constants where they are known.
+        optimize: whether to make static shapes constants.
 
     Raises:
-        TypeError: it is no list or tuple, or something else is in it.
+        TypeError: ``inputs`` is not a list or tuple, or has an item of another type.
     """
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
-    found = [as_indexed_slices(one, optimize) for one in inputs]
-    if len({one.indices.dtype for one in found}) <= 1:
-        return found
+    slices = [as_indexed_slices(item, optimize) for item in inputs]
+    if len({item.indices.dtype for item in slices}) <= 1:
+        return slices
     return [
-        one
-        if one.indices.dtype is int64
-        else IndexedSlices(one.values, new("Cast", x=one.indices, DstT=int64), one.dense_shape)
-        for one in found
+        item
+        if item.indices.dtype is int64
+        else IndexedSlices(item.values, new("Cast", x=item.indices, DstT=int64), item.dense_shape)
+        for item in slices
     ]

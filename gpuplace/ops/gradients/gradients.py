@@ -1,9 +1,9 @@
-"""``tf.gradients``: adds the operations that compute derivatives, by walking the graph backwards.
+"""``tf.gradients``: add the operations that compute derivatives, by walking the graph backwards.
 
-    x --> op --> y        an operation gets its turn when the gradients of all outputs that lead to a y are complete:
-                          pending[op] counts the uses of its outputs that are still to come. Then its gradients are
-    dx <- op' <- dy       summed (AddN), its gradient function adds operations under gradients/<op>_grad, and what that
-                          returns is handed on to the producers of its inputs.
+    x --> op --> y        an operation is processed once the gradients of all outputs that lead to a y are complete:
+                          pending[op] counts the remaining uses of its outputs. Then its gradients are
+    dx <- op' <- dy       summed (AddN), its gradient function adds operations under gradients/<op>_grad, and these
+                          gradients go on to the producers of its inputs.
 
 Source: tensorflow/python/ops/gradients_util.py, release 1.15 (order, names, messages).
 """
@@ -43,7 +43,7 @@ _TRAINABLE = frozenset("float16 float32 float64 complex64 complex128 resource va
 
 
 class AggregationMethod:
-    """How the gradients of a tensor that is used several times are summed: always by ``AddN`` here."""
+    """How to sum the gradients of a tensor with several uses; gpuplace always uses ``AddN``."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -52,7 +52,7 @@ class AggregationMethod:
 
 
 class UnconnectedGradients:
-    """What ``gradients`` gives for an ``x`` on which no ``y`` depends."""
+    """Result of ``gradients`` for an ``x`` on which no ``y`` depends."""
 
     NONE = "none"
     ZERO = "zero"
@@ -69,7 +69,7 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: str = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
+    """Return the derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     >>> import gpuplace as tf
     >>> x = tf.constant(3.0)
@@ -79,34 +79,33 @@ def gradients(
     Args:
         ys: a tensor, or a list of them.
         xs: a tensor or variable, or a list of them.
-        grad_ys: a list with the gradient of each ``y``, in its type and shape; ones where None.
-        name: name scope of what is added.
-        colocate_gradients_with_ops: place each gradient operation with the operation it belongs to.
-        gate_gradients: let the gradients of one operation wait for each other.
+        grad_ys: a list with the gradient of each ``y``, in its type and shape, or None for ones.
+        name: name scope of the new operations.
+        colocate_gradients_with_ops: whether to place each gradient operation with its operation.
+        gate_gradients: whether the gradients of one operation wait for each other.
         aggregation_method: see ``AggregationMethod``. None: its default.
-        stop_gradients: tensors that are treated as constants. None: none.
-        unconnected_gradients: ``"none"`` or ``"zero"``: what an ``x`` gets on which no ``y`` depends.
+        stop_gradients: tensors to treat as constants. None: none.
+        unconnected_gradients: ``"none"`` or ``"zero"``: the result for an ``x`` on which no ``y`` depends.
 
     Returns:
         A list of one tensor, ``IndexedSlices`` or None per ``x``, of its type and shape.
 
     Raises:
-        LookupError: an operation between has no gradient.
-        ValueError: lengths do not fit, an option has another value, or a gradient function returns something of the
-            wrong shape.
-        TypeError: a gradient of the wrong type, or complex ``ys`` without ``grad_ys``.
+        LookupError: an operation on the way has no gradient.
+        ValueError: lengths do not match, an option is invalid, or a gradient function returns the wrong shape.
+        TypeError: a gradient has the wrong type, or ``ys`` is complex and ``grad_ys`` None.
     """
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
         raise ValueError(
-            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; it is 'none' or 'zero'"
+            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; use 'none' or 'zero'"
         )
     ys, xs, stops = _as_list(ys), _as_list(xs), _as_list(stop_gradients)
-    given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
-    if len(given) != len(ys):
-        raise ValueError(f"Passed {len(given)} grad_ys for {len(ys)} ys")
-    values = [*ys, *stops, *xs, *[g for g in given if g is not None]]
+    output_grads = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
+    if len(output_grads) != len(ys):
+        raise ValueError(f"Passed {len(output_grads)} grad_ys for {len(ys)} ys")
+    values = [*ys, *stops, *xs, *[g for g in output_grads if g is not None]]
     with without_garbage_collection(), name_scope(name, "gradients", values):
         targets = [_target(x, f"x_{i}") for i, x in enumerate(xs)]
         tensors = [convert_to_tensor_or_indexed_slices(y, name=f"y_{i}") for i, y in enumerate(ys)]
@@ -114,20 +113,22 @@ def gradients(
         targets = [_within(x, outputs) for x in targets]
         stop_tensors = [_target(x, f"stop_{i}") for i, x in enumerate(stops)]
         walk = _Walk(outputs, targets, stop_tensors, colocate_gradients_with_ops, gate_gradients)
-        given = [
+        output_grads = [
             None if g is None else convert_to_tensor_or_indexed_slices(g, name=f"grad_y_{i}")
-            for i, g in enumerate(given)
+            for i, g in enumerate(output_grads)
         ]
-        walk.start(_initial_gradients(given, outputs, walk))
+        walk.start(_initial_gradients(output_grads, outputs, walk))
         walk.run()
-        found = [walk.result(x) for x in targets]
+        results = [walk.result(x) for x in targets]
     if unconnected_gradients == UnconnectedGradients.ZERO:
-        return [_zeros_like(x) if one is None else one for x, one in zip(targets, found, strict=True)]
-    return found
+        return [_zeros_like(x) if item is None else item for x, item in zip(targets, results, strict=True)]
+    return results
 
 
-def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequence[Tensor]) -> list[Any]:
-    """Derivatives as ``SymbolicGradient`` takes them from a function's body: integers have gradients too.
+def symbolic_gradients(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], result_grads: Sequence[Tensor]
+) -> list[Any]:
+    """Return derivatives in the body of a ``SymbolicGradient``, where integers have gradients too.
 
     The gradient of a cast is the cast back, also to and from integers. Bodies with loops or conditionals, whose
     counters are integers, are differentiated as by ``gradients``.
@@ -135,7 +136,7 @@ def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequen
     Args:
         ys: results of the function.
         xs: its arguments.
-        given: the gradient of each result.
+        result_grads: the gradient of each result.
 
     Returns:
         A tensor, ``IndexedSlices`` or None for each argument.
@@ -143,10 +144,10 @@ def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequen
     Source: tensorflow/core/graph/gradients.cc and tensorflow/core/ops/math_grad.cc, release 1.15.
     """
     if any(op.type in CONTROL_FLOW_OPS for op in ys[0].graph.get_operations()):
-        return gradients(list(ys), list(xs), list(given))
+        return gradients(list(ys), list(xs), list(result_grads))
     with name_scope("gradients"):
         walk = _Walk(ys, xs, (), False, False, is_symbolic=True)
-        walk.start(given)
+        walk.start(result_grads)
         walk.run()
         return [walk.result(x) for x in xs]
 
@@ -163,26 +164,26 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _target(x: TensorLike, name: str) -> Tensor:
-    """The tensor whose gradient stands for ``x``: the reference or handle of a variable."""
+    """Return the tensor whose gradient is that of ``x``: for a variable, its reference or handle."""
     if isinstance(x, ResourceVariable):
         return x.handle
-    found = convert_to_tensor_or_indexed_slices(x, name=name, as_ref=True)
-    return found.values if isinstance(found, IndexedSlices) else found
+    tensor = convert_to_tensor_or_indexed_slices(x, name=name, as_ref=True)
+    return tensor.values if isinstance(tensor, IndexedSlices) else tensor
 
 
 def _within(x: Tensor, ys: Sequence[Tensor]) -> Tensor:
-    """The copy of a tensor in the body of the function that ``ys`` are of, where that has copies."""
+    """Return the copy of a tensor in the function body of ``ys``, if there is one."""
     graph = ys[0].graph if ys else x.graph
-    found = graph.stand_in_for(x) if isinstance(graph, TracedGraph) and graph.by_value else None
-    return x if found is None else found
+    inner = graph.stand_in_for(x) if isinstance(graph, TracedGraph) and graph.by_value else None
+    return x if inner is None else inner
 
 
 class _Captures:
-    """How functions that the ``ys`` are in use tensors of the graphs around them.
+    """How functions that contain the ``ys`` capture tensors of outer graphs.
 
     Args:
-        graph: that of the ``ys``.
-        xs: tensors that are looked at as they are, also where they stand for others.
+        graph: the graph of the ``ys``.
+        xs: tensors to use directly, even if they are captures of others.
     """
 
     def __init__(self, graph: Graph, xs: Sequence[Tensor]) -> None:
@@ -196,7 +197,7 @@ class _Captures:
             graph = graph.outer
 
     def inputs(self, op: Operation) -> Sequence[Tensor]:
-        """The inputs of an operation; of the graphs around it where it takes what stands for such tensors."""
+        """Return the inputs of an operation, with captures replaced by the captured tensors of outer graphs."""
         return [self._origin(tensor) for tensor in op.inputs] if self._origins else op.inputs
 
     def _origin(self, tensor: Tensor) -> Tensor:
@@ -205,15 +206,15 @@ class _Captures:
         return tensor
 
     def consumers(self, tensor: Tensor) -> list[Operation]:
-        """What takes a tensor, also within functions."""
-        found = tensor.consumers()
+        """Return the consumers of a tensor, including those within functions."""
+        operations = tensor.consumers()
         for inner in self._users.get(tensor, ()):
-            found = [*found, *self.consumers(inner)]
-        return found
+            operations = [*operations, *self.consumers(inner)]
+        return operations
 
 
 def is_trainable(tensor: Tensor) -> bool:
-    """Whether gradients flow through a tensor of this type."""
+    """Return whether gradients flow through a tensor of this type."""
     return tensor.dtype.base_dtype.name in _TRAINABLE
 
 
@@ -221,9 +222,9 @@ def _is_number(tensor: Tensor) -> bool:
     return tensor.dtype.base_dtype.is_integer or is_trainable(tensor)
 
 
-def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) -> list[Gradient]:
-    found: list[Gradient] = []
-    for i, (gradient, y) in enumerate(zip(given, ys, strict=True)):
+def _initial_gradients(output_grads: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) -> list[Gradient]:
+    initial: list[Gradient] = []
+    for i, (gradient, y) in enumerate(zip(output_grads, ys, strict=True)):
         with walk.near(y.op):
             if gradient is None:
                 if y.dtype.is_complex:
@@ -232,11 +233,11 @@ def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) 
                     )
                 shape = reshaping.shape(y)
                 one = constant.constant(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{i}")
-                found.append(constant.fill(shape, one))
+                initial.append(constant.fill(shape, one))
                 continue
-            _check_given(gradient, y)
-            found.append(_identity(gradient, f"grad_ys_{i}"))
-    return found
+            _check_output_gradient(gradient, y)
+            initial.append(_identity(gradient, f"grad_ys_{i}"))
+    return initial
 
 
 def _identity(gradient: Gradient, name: str) -> Gradient:
@@ -250,29 +251,29 @@ def _identity(gradient: Gradient, name: str) -> Gradient:
     )
 
 
-def _check_given(gradient: Gradient, y: Tensor) -> None:
-    wanted, got = y.dtype.base_dtype, gradient.dtype.base_dtype
+def _check_output_gradient(gradient: Gradient, y: Tensor) -> None:
+    expected, got = y.dtype.base_dtype, gradient.dtype.base_dtype
     start = f"Gradient type {got.name} generated for"
-    if wanted.is_floating or wanted.is_integer:
+    if expected.is_floating or expected.is_integer:
         if not (got.is_floating or got.is_integer):
             raise TypeError(
-                f"{start} real or integer-valued tensor {y} with type {wanted.name} must be real or integer"
+                f"{start} real or integer-valued tensor {y} with type {expected.name} must be real or integer"
             )
-    elif wanted.is_complex:
+    elif expected.is_complex:
         if not got.is_complex:
-            raise TypeError(f"{start} complex-valued tensor {y} with type {wanted.name} must be real")
-    elif wanted is resource:  # the handle of a variable, whose gradient is a number
+            raise TypeError(f"{start} complex-valued tensor {y} with type {expected.name} must be real")
+    elif expected is resource:  # a variable's handle, whose gradient is numeric
         if got is resource:
             raise TypeError(f"Input gradient {gradient} for resource tensor {y} should not be a resource")
-    elif wanted is variant:
+    elif expected is variant:
         if got is not variant:
-            raise TypeError(f"{start} variant tensor {y} with type {wanted.name} must be variant")
+            raise TypeError(f"{start} variant tensor {y} with type {expected.name} must be variant")
     else:
-        raise TypeError(f"Tensor {y} with type {wanted.name} must be numeric to obtain a default gradient")
+        raise TypeError(f"Tensor {y} with type {expected.name} must be numeric to obtain a default gradient")
 
 
 class _Walk:
-    """One walk backwards."""
+    """One backward walk."""
 
     def __init__(
         self,
@@ -290,25 +291,25 @@ class _Walk:
         self.graph: Graph = graph_for(ys[0] if ys else xs[0])
         self.captures = _Captures(ys[0].graph if ys else xs[0].graph, xs)
         self.grads: dict[Operation, list[Any]] = {}
-        """Per operation and output: a list of gradients, or their sum once that is made."""
+        """For each operation and output, a list of gradients, or their sum once it is computed."""
         to_ops = _unique(y.op for y in ys)
         self.from_ops = _unique(x.op for x in xs)
         self.to_ops = to_ops
         self.stops = stops
         self.pending: dict[Operation, int] = {}
         self.loops: LoopGradients | None = None
-        """The gradients of loops, where there are any."""
+        """The gradients of loops, if there are any."""
         self.stop_ops: set[Operation] = set()
         self.queue: deque[Operation] = deque()
 
     def near(self, op: Operation | None, ignore_existing: bool = False) -> Any:
-        """A scope in which what is added is placed with ``op``, where that was asked for."""
+        """Return a scope that colocates new operations with ``op`` if requested."""
         if not self.colocate:
             return contextlib.nullcontext()
         return self.graph.colocate_with(op, ignore_existing)
 
     def start(self, initial: Sequence[Gradient]) -> None:
-        """Gives the ``ys`` their gradients."""
+        """Set the gradients of the ``ys``."""
         between, reached = _between(self.to_ops, self.from_ops, self.captures, self.has_gradient)
         self._begin_loops(between)
         self.pending = _count_pending(between, self.captures)
@@ -329,7 +330,7 @@ class _Walk:
         } | {tensor.op for tensor in self.stops}
 
     def _begin_loops(self, between: dict[Operation, None]) -> None:
-        """Adds a loop for every loop that gradients go through."""
+        """Add a loop for each loop on the way."""
         for op in list(between):
             if is_exit(op):
                 self.loops = self.loops or LoopGradients()
@@ -342,43 +343,43 @@ class _Walk:
             self._add(left, self.loops.zeros_for_exit(left))
 
     def _inside(self, op: Operation, before: bool) -> Any:
-        """A block in which what is added belongs to the gradient of the loop that ``op`` is in."""
+        """Return a block whose operations belong to the gradient of the loop of ``op``."""
         return contextlib.nullcontext() if self.loops is None else self.loops.inside_of(op, before)
 
     def run(self) -> None:
-        """Works until no operation is ready."""
+        """Process operations until none is ready."""
         while self.queue:
             op = self.queue.popleft()
             with self.near(op):
                 with self._inside(op, before=True):
                     out = self._summed(op)
                 with self._inside(op, before=False):
-                    self._go_through(op, out)
-            self._update_pending(op)  # what it adds, zeros for unused exits, belongs to other operations
+                    self._process(op, out)
+            self._update_pending(op)  # it adds zeros for unused exits, which belong to other operations
         if self.loops is not None:
             self.loops.finish()
 
-    def _go_through(self, op: Operation, out: list[Any]) -> None:
-        """Adds the gradients of the inputs, for those of the outputs."""
+    def _process(self, op: Operation, out: list[Any]) -> None:
+        """Add the gradients of the inputs from those of the outputs."""
         self._check_not_through_loop_variable(op)
-        found: Sequence[Any] = (None,) * len(op.inputs)
+        input_grads: Sequence[Any] = (None,) * len(op.inputs)
         if op not in self.stop_ops and any(gradient is not None for gradient in out):
             function = _cast_back if self.is_symbolic and op.type == "Cast" else find_gradient(op)
             if function is not None:
                 with self._skipping(op):
-                    found = self._differentiate(op, function, out)
-        for tensor, gradient in zip(self.captures.inputs(op), found, strict=True):
+                    input_grads = self._differentiate(op, function, out)
+        for tensor, gradient in zip(self.captures.inputs(op), input_grads, strict=True):
             if gradient is not None:
-                self._hand_on(op, tensor, gradient)
+                self._pass_gradient(op, tensor, gradient)
 
     def _skipping(self, op: Operation) -> Any:
-        """A block that leaves out what leads to no ``x``: of an integer power, the logarithm, which integers lack."""
+        """Return a block that skips gradients leading to no ``x``, such as the logarithm in an integer power."""
         if not self.is_symbolic:
             return contextlib.nullcontext()
         return skipping(op, {i for i, tensor in enumerate(op.inputs) if tensor.op not in self.pending})
 
     def _check_not_through_loop_variable(self, op: Operation) -> None:
-        """ValueError where the walk leaves, within a loop's body, the iteration by the way that its variables come."""
+        """Raise ValueError if the walk leaves an iteration of a loop through a loop variable."""
         context = context_of(op)
         if op.type not in SWITCHES or context is None or not context.IsWhileContext():
             return
@@ -387,19 +388,19 @@ class _Walk:
         seen: set[Operation] = set()
         queue = deque([op])
         while queue:
-            found = queue.popleft()
-            if found in self.from_ops:
+            current = queue.popleft()
+            if current in self.from_ops:
                 raise ValueError(
-                    f"Cannot compute gradient inside while loop with respect to op '{found.name}'. We do not support"
+                    f"Cannot compute gradient inside while loop with respect to op '{current.name}'. We do not support"
                     " taking the gradient wrt or through the initial value of a loop variable. Gradients can be"
                     " computed through loop invariants or wrt the input parameters to the loop body."
                 )
-            if found not in seen:
-                seen.add(found)
-                queue.extend(tensor.op for tensor in self.captures.inputs(found))
+            if current not in seen:
+                seen.add(current)
+                queue.extend(tensor.op for tensor in self.captures.inputs(current))
 
     def _update_pending(self, op: Operation) -> None:
-        """Counts the uses of the inputs down; those of which the last one is done are ready."""
+        """Count down the uses of the inputs; operations without remaining uses become ready."""
         for tensor in self.captures.inputs(op):
             source = tensor.op
             if source not in self.pending:
@@ -413,41 +414,41 @@ class _Walk:
                     self.queue.append(source)
 
     def _defer_exit(self, loops: LoopGradients, left: Tensor) -> None:
-        """Waits until all that a loop gives has its gradients; then all of it is ready."""
+        """Wait until all results of a loop have gradients; then all of them are ready."""
         state = loops.state_of(left.op, before=False)
         assert state is not None
         state.deferred_exits.append(left)
         state.pending_exits -= 1
         if state.pending_exits:
             return
-        used = [one for one in state.deferred_exits if any(self.grads.get(one.op, [[]]))]
-        state.unused_exits.extend(one for one in state.deferred_exits if one not in used)
-        self.queue.extend(one.op for one in used)
-        for one in state.unused_exits:
+        used = [item for item in state.deferred_exits if any(self.grads.get(item.op, [[]]))]
+        state.unused_exits.extend(item for item in state.deferred_exits if item not in used)
+        self.queue.extend(item.op for item in used)
+        for item in state.unused_exits:
             if used:
-                self._add_zeros_for_exit(one)
-            self.queue.append(one.op)
+                self._add_zeros_for_exit(item)
+            self.queue.append(item.op)
 
     def _differentiate(self, op: Operation, function: Any, out: list[Any]) -> list[Any]:
-        """Calls the gradient function of ``op``, with zeros for outputs without a gradient."""
+        """Call the gradient function of ``op``, with zeros for outputs without a gradient."""
         for i, gradient in enumerate(out):
             if gradient is None and self.has_gradient(op.outputs[i]):
                 out[i] = zeros_of(op, i) if self.loops is None else self.loops.zeros(op, i)
         with self.graph.name_scope(op.name + "_grad"):
-            found = function(op, *out)
-            found = list(found) if isinstance(found, (list, tuple)) else [found]
-            if len(found) != len(op.inputs):
+            input_grads = function(op, *out)
+            input_grads = list(input_grads) if isinstance(input_grads, (list, tuple)) else [input_grads]
+            if len(input_grads) != len(op.inputs):
                 raise ValueError(
-                    f"Num gradients {len(found)} generated for op {op.name} (type {op.type}) do not match num inputs "
-                    f"{len(op.inputs)}"
+                    f"Num gradients {len(input_grads)} generated for op {op.name} (type {op.type}) do not match num "
+                    f"inputs {len(op.inputs)}"
                 )
-            _check_types(op, found)
-            if self.gate and sum(gradient is not None for gradient in found) > 1:
+            _check_types(op, input_grads)
+            if self.gate and sum(gradient is not None for gradient in input_grads) > 1:
                 with self.graph.device(None), self.graph.colocate_with(None, ignore_existing=True):
-                    found = control.tuple(found)
-        return found
+                    input_grads = control.tuple(input_grads)
+        return input_grads
 
-    def _hand_on(self, op: Operation, tensor: Tensor, gradient: Gradient) -> None:
+    def _pass_gradient(self, op: Operation, tensor: Tensor, gradient: Gradient) -> None:
         if isinstance(gradient, Tensor) and tensor.dtype.name != "resource":
             try:
                 gradient.set_shape(tensor.shape)
@@ -464,11 +465,11 @@ class _Walk:
         slots = self.grads.setdefault(tensor.op, [[] for _ in tensor.op.outputs])
         if isinstance(slots[tensor.value_index], list):
             slots[tensor.value_index].append(gradient)
-        else:  # of a loop's switch, which has its turn twice
+        else:  # a loop's switch, which is processed twice
             slots[tensor.value_index] = gradient
 
     def _summed(self, op: Operation) -> list[Any]:
-        """The gradients of the outputs, each one tensor, slices or None; kept for ``result``."""
+        """Return the gradient of each output: one tensor, slices or None; keep them for ``result``."""
         slots = self.grads.get(op)
         if slots is None:
             return [None] * len(op.outputs)
@@ -486,7 +487,7 @@ class _Walk:
         return slots
 
     def _add_n(self, summands: Sequence[Tensor]) -> Tensor:
-        """Sums per device, then over the devices."""
+        """Sum on each device, then across devices."""
         by_device: dict[str, list[Tensor]] = {}
         for tensor in summands:
             by_device.setdefault(tensor.device, []).append(tensor)
@@ -498,12 +499,12 @@ class _Walk:
         return _add_n(sums)
 
     def result(self, x: Tensor) -> Any:
-        """The gradient of ``x``; None where nothing depends on it."""
+        """Return the gradient of ``x``; None if nothing depends on it."""
         slots = self.grads.get(x.op)
-        found = None if slots is None else slots[x.value_index]
-        if isinstance(found, list):  # x.op itself had no turn: nothing before a y leads through it
-            found = None if not found else found[0] if len(found) == 1 else self._add_n(found)
-        return found
+        gradient = None if slots is None else slots[x.value_index]
+        if isinstance(gradient, list):  # x.op was not processed: no path to a y leads through it
+            gradient = None if not gradient else gradient[0] if len(gradient) == 1 else self._add_n(gradient)
+        return gradient
 
 
 def _unique(ops: Iterable[Operation]) -> list[Operation]:
@@ -516,9 +517,7 @@ def _between(
     captures: _Captures,
     has_gradient: Callable[[Tensor], bool],
 ) -> tuple[dict[Operation, None], set[Operation]]:
-    """The operations between ``from_ops`` and ``to_ops``, in the order in which they are found; and the ``to_ops``
-    that are reached.
-    """
+    """Return the operations between ``from_ops`` and ``to_ops`` in search order, and the reached ``to_ops``."""
     reached: set[Operation] = set()
     queue = deque(from_ops)
     while queue:
@@ -541,7 +540,7 @@ def _between(
 
 
 def _count_pending(between: Mapping[Operation, None], captures: _Captures) -> dict[Operation, int]:
-    """How many uses of each operation's outputs there are among these operations."""
+    """Count the uses of each operation's outputs among these operations."""
     pending = dict.fromkeys(between, 0)
     for op in between:
         for tensor in captures.inputs(op):
@@ -556,14 +555,14 @@ def _zeros_like(tensor: Tensor) -> Tensor:
     return constant.zeros_like(tensor)
 
 
-def _check_types(op: Operation, found: Sequence[Any]) -> None:
-    for tensor, gradient in zip(op.inputs, found, strict=True):
+def _check_types(op: Operation, input_grads: Sequence[Any]) -> None:
+    for tensor, gradient in zip(op.inputs, input_grads, strict=True):
         if gradient is None:
             continue
-        wanted, got = tensor.dtype.base_dtype, gradient.dtype.base_dtype
-        if (wanted.is_floating or wanted.is_complex) and got != wanted:
+        expected, got = tensor.dtype.base_dtype, gradient.dtype.base_dtype
+        if (expected.is_floating or expected.is_complex) and got != expected:
             raise TypeError(
-                f"Gradient type {got!r} generated for tensor {tensor} with type {wanted!r} must be {wanted!r}"
+                f"Gradient type {got!r} generated for tensor {tensor} with type {expected!r} must be {expected!r}"
             )
 
 
@@ -572,7 +571,7 @@ def _add_n(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def sum_of_slices(gradients_of_one: Sequence[Gradient]) -> Gradient:
-    """The sum of gradients of which some are slices: slices, by concatenation, where all are."""
+    """Sum gradients some of which are slices; if all are, return their concatenation."""
     if any(isinstance(gradient, Tensor) for gradient in gradients_of_one):
         return new("AddN", inputs=list(gradients_of_one))
     slices = as_indexed_slices_list(list(gradients_of_one))

@@ -1,9 +1,9 @@
-"""``IndexedSlices``: some rows of a large tensor, the others being zero; the gradient of a gather.
+"""``IndexedSlices``: some rows of a large tensor whose other rows are zero; the gradient of a gather.
 
     values   [n, ...]   the rows
-    indices  [n]        where they belong; a row that occurs twice counts twice
+    indices  [n]        their positions; repeated positions accumulate
 
-As a tensor it is ``UnsortedSegmentSum(values, indices, dense_shape[0])``.
+Its conversion to a tensor is ``UnsortedSegmentSum(values, indices, dense_shape[0])``.
 
 Source: tensorflow/python/framework/ops.py (IndexedSlices), ops/gradients_util.py and
 core/kernels/segment_reduction_ops.cc, release 1.15.
@@ -33,12 +33,12 @@ __all__ = [
 
 
 class IndexedSlices(CompositeTensor):
-    """Rows of a tensor of shape ``dense_shape``; where a tensor is wanted, they become one.
+    """Rows of a tensor of shape ``dense_shape``, converted to a dense tensor on demand.
 
     Args:
         values: the rows, ``[n, ...]``, of any type.
         indices: their positions, ``[n]``, int32 or int64.
-        dense_shape: shape of the whole tensor, an integer vector; None: unknown, and the slices cannot become a tensor.
+        dense_shape: shape of the dense tensor, an integer vector; None: unknown, which prevents conversion.
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
@@ -69,12 +69,12 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def dense_shape(self) -> Tensor | None:
-        """The shape of the whole tensor, or None."""
+        """The shape of the dense tensor, or None."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape of the whole tensor."""
+        """The static shape of the dense tensor, possibly partial."""
         return UNKNOWN_SHAPE if self._dense_shape is None else constant_value_as_shape(self._dense_shape)
 
     @property
@@ -84,17 +84,17 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def device(self) -> str:
-        """The device that the rows were requested on."""
+        """The requested device of the rows."""
         return self.values.device
 
     @property
     def op(self) -> Operation:
-        """The operation that makes the rows."""
+        """The operation that computes the rows."""
         return self.values.op
 
     @property
     def dtype(self) -> DType:
-        """The element type."""
+        """The dtype."""
         return self.values.dtype
 
     @property
@@ -103,7 +103,7 @@ class IndexedSlices(CompositeTensor):
         return self.values.graph
 
     def consumers(self) -> list[Operation]:
-        """The operations that take the rows."""
+        """Return the operations that consume the rows."""
         return self.values.consumers()
 
     def __str__(self) -> str:
@@ -115,14 +115,14 @@ class IndexedSlices(CompositeTensor):
 
 
 class IndexedSlicesValue(NamedTuple):
-    """The values of ``IndexedSlices``: what a fetch of them gives, and what can be fed for them."""
+    """The value of ``IndexedSlices`` in fetches and feeds."""
 
     values: Any
     """[rows, ...]"""
     indices: Any
-    """[rows]: which rows they are."""
+    """[rows]: their positions."""
     dense_shape: Any = None
-    """Shape of the whole tensor, or None."""
+    """Shape of the dense tensor, or None."""
 
 
 def _to_tensor(
@@ -135,7 +135,7 @@ def _to_tensor(
     if value.dense_shape is None:
         raise ValueError(
             "Tensor conversion requested for IndexedSlices for which dense_shape is not known: "
-            f"{value}. Give the slices a dense_shape"
+            f"{value}. Create the slices with a dense_shape"
         )
     with name_scope(None, "strided_slice") as scope:
         rows = apply_op(
@@ -156,16 +156,16 @@ register_tensor_conversion_function(IndexedSlices, _to_tensor)
 def convert_to_tensor_or_indexed_slices(
     value: TensorLike, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor | IndexedSlices:
-    """Returns ``value`` as a tensor, or as it is where it is ``IndexedSlices``.
+    """Return ``value`` as a tensor; ``IndexedSlices`` are returned unchanged.
 
     Args:
-        value: ``IndexedSlices``, or what ``convert_to_tensor`` takes.
-        dtype: required element type; None for any.
-        name: name of a constant that is made.
-        as_ref: keep a reference to a variable.
+        value: ``IndexedSlices``, or anything that ``convert_to_tensor`` accepts.
+        dtype: required dtype; None: any.
+        name: name of a new constant.
+        as_ref: whether to keep a reference to a variable.
 
     Raises:
-        ValueError: slices or a tensor of another type.
+        ValueError: slices or a tensor have another dtype.
         TypeError: the value cannot be converted to ``dtype``.
     """
     if isinstance(value, IndexedSlices):
@@ -180,25 +180,25 @@ def convert_to_tensor_or_indexed_slices(
 def unsorted_segment_sum(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns the sum of the rows that have equal ids, 0 for ids without rows.
+    """Return the sum of the rows with equal ids, 0 for ids without rows.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.unsorted_segment_sum([1, 2, 3], [1, -1, 1], 2)).tolist()
     [0, 4]
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: numbers.
-        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
-        num_segments: how many segments, a scalar int32 or int64.
+        data: numbers, with a shape that begins with that of ``segment_ids``.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are ignored.
+        num_segments: the number of segments, a scalar int32 or int64.
         name: name of the op.
 
     Returns:
         ``data``'s type, ``[num_segments, ...]``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
-            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU ignores such rows.
     """
     arguments = {"data": data, "segment_ids": segment_ids, "num_segments": num_segments}
     return apply_op("UnsortedSegmentSum", name, **arguments).outputs[0]

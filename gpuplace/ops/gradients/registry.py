@@ -4,8 +4,8 @@
     def _(op, grad):
         return grad * op.inputs[1], grad * op.inputs[0]
 
-A function gets the operation and, one argument each, the gradients of its outputs; it returns a sequence with one
-gradient per input tensor, None if there is none. Functions only add operations to the graph; they run nothing.
+A gradient function gets the operation and the gradients of its outputs, one argument each. It returns a sequence with
+one gradient per input tensor, or None for no gradient. It only adds operations to the graph.
 
 Source: tensorflow/python/framework/ops.py (RegisterGradient, NotDifferentiable), release 1.15.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpuplace.graph.operation import Operation
 
 GradientFunction = Callable[..., Sequence[Any] | Any]
-"""``(op, *output gradients)`` to one gradient per input; a single one may be returned bare."""
+"""Function from ``(op, *output gradients)`` to one gradient per input; a single one need not be in a sequence."""
 
 _Function = TypeVar("_Function", bound=GradientFunction)
 
@@ -32,22 +32,23 @@ _functions: dict[str, GradientFunction | None] = {}
 
 
 _newer: dict[str, bool] = {}
-"""Op types whose gradient is not in release 1.15 -> whether there they pass for not differentiable."""
+"""Op types without a gradient in release 1.15 -> whether that release declares them not differentiable."""
 
 
 def gradient(
     *op_types: str, since: str = "1.15", is_none_before: bool = False, without_zeros: Collection[int] = ()
 ) -> Callable[[_Function], _Function]:
-    """Registers the decorated function as the gradient of op types.
+    """Register the decorated function as the gradient of op types.
 
     Args:
         *op_types: their names.
         since: ``"1.15"``, or ``"2.21"`` for a gradient that TensorFlow 1.15 does not have.
-        is_none_before: whether nothing flows back through the op types before; otherwise that is a LookupError.
-        without_zeros: outputs for which a tape passes None where they have no gradient, and no zeros.
+        is_none_before: whether earlier releases declare the op types not differentiable; otherwise they raise
+            LookupError.
+        without_zeros: outputs for which a tape passes None instead of zeros.
 
     Raises:
-        ValueError: one has another gradient function already.
+        ValueError: an op type already has another gradient function.
     """
 
     def register(function: _Function) -> _Function:
@@ -66,18 +67,18 @@ def gradient(
 
 
 def _place(function: GradientFunction | None) -> tuple[str, int] | None:
-    """Where a function is written: the same place again is a module or cell run again."""
+    """Return a function's source location; the same location again means that a module or cell was rerun."""
     return None if function is None else (function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
 def not_differentiable(*op_types: str) -> None:
-    """Says that nothing flows back through these op types: their inputs get no gradient.
+    """Declare op types not differentiable: their inputs get no gradient.
 
     Args:
         *op_types: their names.
 
     Raises:
-        ValueError: one has a gradient function.
+        ValueError: an op type has a gradient function.
     """
     for op_type in op_types:
         if _functions.setdefault(op_type, None) is not None:
@@ -87,10 +88,10 @@ def not_differentiable(*op_types: str) -> None:
 
 
 def find_gradient(op: Operation) -> GradientFunction | None:
-    """The gradient function of an operation, by ``gradient_override_map`` where it applies; None for none.
+    """Return the gradient function of an operation, following ``gradient_override_map``; None if not differentiable.
 
     Raises:
-        LookupError: the op has no gradient function and was not declared to have none.
+        LookupError: the op has no gradient function and is not declared not differentiable.
     """
     name = op.attrs.get("_gradient_op_type", op.type)
     name = name.decode() if isinstance(name, bytes) else name
@@ -112,25 +113,25 @@ def find_gradient(op: Operation) -> GradientFunction | None:
 
 
 _without_zeros: dict[str, Collection[int]] = {}
-"""Op types -> outputs for which their gradient functions take None."""
+"""Op types -> outputs for which their gradient functions accept None."""
 
 
 def outputs_without_zeros(op_type: str) -> Collection[int]:
-    """Return the outputs for which a tape passes None to the gradient function of an op type, and no zeros."""
+    """Return the outputs for which a tape passes None instead of zeros to the op type's gradient function."""
     return _without_zeros.get(op_type, ())
 
 
 _skipped: list[tuple[Operation, Collection[int]]] = []
-"""Operations that gradient functions are being called for, with the inputs whose gradients nobody needs."""
+"""Operations being differentiated, with the inputs whose gradients are not needed."""
 
 
 @contextlib.contextmanager
 def skipping(op: Operation, inputs: Collection[int]) -> Iterator[None]:
-    """Tell the gradient function of an operation which gradients nobody needs, in a ``with`` block.
+    """Tell an operation's gradient function, in a ``with`` block, which gradients are not needed.
 
     Args:
-        op: the operation that is differentiated.
-        inputs: indices of its inputs. TensorFlow's own functions look at them for few op types.
+        op: the operation to differentiate.
+        inputs: indices of its inputs. Only a few of TensorFlow's own functions use them.
     """
     _skipped.append((op, inputs))
     try:
@@ -140,18 +141,18 @@ def skipping(op: Operation, inputs: Collection[int]) -> Iterator[None]:
 
 
 def skipped_inputs(op: Operation) -> Collection[int]:
-    """Return the indices of the inputs of an operation whose gradients nobody needs."""
+    """Return the indices of an operation's inputs whose gradients are not needed."""
     return _skipped[-1][1] if _skipped and _skipped[-1][0] is op else ()
 
 
 def gradient_op_types() -> tuple[str, ...]:
-    """The op types that have a gradient function, sorted."""
+    """Return the op types with a gradient function, sorted."""
     import_waiting()
     return tuple(sorted(name for name, function in _functions.items() if function is not None))
 
 
 class RegisterGradient:
-    """Decorator under TensorFlow's name: ``@RegisterGradient("Op")``.
+    """Decorator with TensorFlow's name: ``@RegisterGradient("Op")``.
 
     Args:
         op_type: name of the op type.
@@ -166,7 +167,7 @@ class RegisterGradient:
         self._op_type = op_type
 
     def __call__(self, function: _Function) -> _Function:
-        """Registers ``function``; KeyError if the op type has a gradient already."""
+        """Register ``function``; raise KeyError if the op type already has a gradient."""
         meet_waiting(function)
         if self._op_type in _functions:
             raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
@@ -181,8 +182,8 @@ def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TensorFlow's name
         op_type: name of the op type.
 
     Raises:
-        TypeError: it is not a string.
-        ValueError: it has a gradient function.
+        TypeError: the op type is not a string.
+        ValueError: the op type has a gradient function.
     """
     if not isinstance(op_type, str):
         raise TypeError("op_type must be a string")

@@ -1,4 +1,4 @@
-"""``IndexedSlicesSpec``: what is known of some rows of a large tensor.
+"""``IndexedSlicesSpec``: the static description of ``IndexedSlices``.
 
 >>> IndexedSlicesSpec([5, 3], dense_shape_dtype="int64").value_type.__name__
 'IndexedSlices'
@@ -23,14 +23,14 @@ __all__ = ["IndexedSlicesSpec"]
 
 
 class IndexedSlicesSpec(TypeSpec):
-    """What is known of ``IndexedSlices``.
+    """Static description of ``IndexedSlices``.
 
     Args:
-        shape: what is known of the shape of the whole tensor; None: nothing.
-        dtype: the type of the rows.
-        indices_dtype: the type of their positions.
-        dense_shape_dtype: the type of the dense shape; None: there is none.
-        indices_shape: what is known of the shape of the positions; None: a vector.
+        shape: static shape of the dense tensor, possibly partial; None: unknown.
+        dtype: dtype of the rows.
+        indices_dtype: dtype of their positions.
+        dense_shape_dtype: dtype of the dense shape; None: no dense shape.
+        indices_shape: static shape of the positions; None: a vector.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class IndexedSlicesSpec(TypeSpec):
         return value._to_components()
 
     def _from_components(self, components: Any) -> IndexedSlices | IndexedSlicesValue:
-        if all(isinstance(one, np.ndarray) for one in components):
+        if all(isinstance(item, np.ndarray) for item in components):
             return IndexedSlicesValue(*components)
         return IndexedSlices(*components)
 
 
 def spec_of(value: IndexedSlices) -> IndexedSlicesSpec:
-    """What is known of slices.
+    """Return the spec of slices.
 
     Args:
         value: the slices.

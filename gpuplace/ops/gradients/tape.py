@@ -1,12 +1,12 @@
-"""``tf.GradientTape`` in a graph: derivatives through the operations that were added while the tape was recording.
+"""``tf.GradientTape`` in a graph: derivatives through the operations added while the tape was recording.
 
-    with tape:          recorded: [3, 7)          an operation is on the tape if it was added in an interval and takes
-        y = f(x)                                  a watched tensor, or the output of an operation on the tape
+    with tape:          recorded: [3, 7)          an operation is on the tape if it was added in an interval and has
+        y = f(x)                                  as input a watched tensor, or an output of an operation on the tape
     tape.gradient(y, x)
 
-The nodes are those that release 1.15 adds: in no scope of their own, beginning with ``ones``, in the tape's order. An
-operation whose output gradients are complete waits in a queue; the first entries are those that take part in no other.
-A gradient function leaves out the gradients of inputs that are not on the tape (`registry.skipped_inputs`).
+The nodes are those of release 1.15: in no separate scope, starting with ``ones``, in the tape's order. An operation
+whose output gradients are complete waits in a queue, which starts with the operations without consumers on the tape. A
+gradient function skips the gradients of inputs that are not on the tape (`registry.skipped_inputs`).
 
 Source: tensorflow/python/eager/backprop.py and tensorflow/c/eager/tape.h, release 1.15 (arguments, messages, order;
 graphs recorded in release 1.15.5).
@@ -39,11 +39,11 @@ __all__ = ["GradientTape"]
 _log = logging.getLogger("tensorflow")
 
 _BUCKETS = (3, 7, 17, 37, 79, 167, 337, 709, 1493, 3209, 6427, 12983, 26267, 53201, 107897)
-"""The sizes that the unordered map of operations on TensorFlow's tape grows through."""
+"""The sizes to which the unordered map of operations on TensorFlow's tape grows."""
 
 
 class GradientTape:
-    """Records what is added to the graph in a ``with`` block, to differentiate it afterwards.
+    """Record the operations added to the graph in a ``with`` block, to differentiate them afterwards.
 
     >>> import gpuplace as tf
     >>> x = tf.constant(3.0)
@@ -54,8 +54,8 @@ class GradientTape:
     6.0
 
     Args:
-        persistent: let ``gradient`` be called more than once.
-        watch_accessed_variables: watch the trainable resource variables that are read while it records.
+        persistent: whether ``gradient`` can be called more than once.
+        watch_accessed_variables: whether to watch the trainable resource variables that are read while recording.
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
@@ -90,26 +90,26 @@ class GradientTape:
         self._intervals[-1][1] = len(get_default_graph())
 
     def watch(self, tensor: TensorLike) -> None:
-        """Lets gradients with respect to tensors be asked for.
+        """Watch tensors, to allow gradients with respect to them.
 
         Args:
             tensor: a tensor or resource variable, or a structure of them.
 
         Raises:
-            ValueError: something else is among them.
+            ValueError: an item is neither a tensor nor a resource variable.
         """
-        for one in nest.flatten(tensor):
-            handle = _handle_or_self(one)
-            if not _is_trainable(one.dtype):
+        for item in nest.flatten(tensor):
+            handle = _handle_or_self(item)
+            if not _is_trainable(item.dtype):
                 _log.warning(
                     "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
-                    one.dtype.base_dtype,
+                    item.dtype.base_dtype,
                 )
             self._watched.setdefault(handle, len(get_default_graph()))
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """A block whose operations are constants to the tape.
+        """Stop recording inside the block: its operations are constants to the tape.
 
         Raises:
             ValueError: the tape is not recording.
@@ -121,7 +121,7 @@ class GradientTape:
             self._start()
 
     def reset(self) -> None:
-        """Forgets what was recorded and watched, within the tape's block.
+        """Clear the recorded operations and watched tensors, within the tape's block.
 
         Raises:
             ValueError: the tape is not recording.
@@ -131,7 +131,7 @@ class GradientTape:
         self._start()
 
     def watched_variables(self) -> tuple[ResourceVariable, ...]:
-        """The variables that are watched, in the order in which they were made."""
+        """Return the watched variables in the order in which they were made."""
         graph = get_default_graph()
         handles = set(self._watched)
         if self._watch_accessed_variables:
@@ -141,7 +141,7 @@ class GradientTape:
                 for tensor in op.inputs
                 if tensor.dtype.name == "resource"
             )
-        known = {
+        by_handle = {
             variable.handle: variable
             for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
             for variable in graph.get_collection(key)
@@ -149,7 +149,7 @@ class GradientTape:
         }
         return tuple(
             variable
-            for handle, variable in known.items()
+            for handle, variable in by_handle.items()
             if handle in handles and (variable.trainable or handle in self._watched)
         )
 
@@ -160,22 +160,22 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: str = UnconnectedGradients.NONE,
     ) -> Any:
-        """Derivatives of the sum of the targets, through what was recorded.
+        """Return the derivatives of the sum of the targets through the recorded operations.
 
         Args:
             target: a tensor or variable, or a structure of them.
             sources: tensors or resource variables, or a structure of them.
-            output_gradients: the gradient of each target; None, or where None: ones.
-            unconnected_gradients: ``"none"`` or ``"zero"``: what a source gets on which no target depends.
+            output_gradients: the gradient of each target, or None for ones.
+            unconnected_gradients: ``"none"`` or ``"zero"``: the result for a source on which no target depends.
 
         Returns:
-            A tensor, ``IndexedSlices`` or None for every source, in the structure of the sources.
+            A tensor, ``IndexedSlices`` or None for each source, in the structure of the sources.
 
         Raises:
-            RuntimeError: a second call, and the tape is not persistent.
+            RuntimeError: it is a second call, and the tape is not persistent.
             ValueError: a source is neither a tensor nor a resource variable.
-            NotImplementedError: conditionals or loops are between.
-            LookupError: an operation between has no gradient.
+            NotImplementedError: there are conditionals or loops on the way.
+            LookupError: an operation on the way has no gradient.
         """
         if self._used and not self._persistent:
             raise RuntimeError("GradientTape.gradient can only be called once on non-persistent tapes.")
@@ -189,24 +189,26 @@ class GradientTape:
                 "leading to increased CPU and memory usage). Only call GradientTape.gradient inside the context if you "
                 "actually want to trace the gradient in order to compute higher order derivatives.",
             )
-        targets = [self._target(one) for one in nest.flatten(target)]
-        given = None if output_gradients is None else nest.flatten(output_gradients)
+        targets = [self._target(item) for item in nest.flatten(target)]
+        output_grads = None if output_gradients is None else nest.flatten(output_gradients)
         flat = nest.flatten(sources)
-        handles = [_handle_or_self(one) for one in flat]
-        for one in flat:
-            _warn_of_type(one, "source")
-        pairs = [(one, i) for i, one in enumerate(targets) if _is_trainable(one.dtype)]
-        found = self._differentiate(
-            [one for one, _ in pairs], handles, None if given is None else [given[i] for _, i in pairs]
+        handles = [_handle_or_self(item) for item in flat]
+        for item in flat:
+            _warn_of_type(item, "source")
+        pairs = [(item, i) for i, item in enumerate(targets) if _is_trainable(item.dtype)]
+        results = self._differentiate(
+            [item for item, _ in pairs],
+            handles,
+            None if output_grads is None else [output_grads[i] for _, i in pairs],
         )
         if unconnected_gradients == UnconnectedGradients.ZERO:
-            found = [
-                _zeros_of(one) if slope is None else slope for one, slope in zip(flat, found, strict=True)
+            results = [
+                _zeros_of(item) if slope is None else slope for item, slope in zip(flat, results, strict=True)
             ]
-        return nest.pack_sequence_as(sources, found)
+        return nest.pack_sequence_as(sources, results)
 
     def _target(self, value: Any) -> Tensor:
-        """A target as a tensor; a variable is read for it, which is recorded."""
+        """Return a target as a tensor; reading a variable for it is recorded."""
         _warn_of_type(value, "target")
         if not isinstance(value, ResourceVariable):
             return value.values if isinstance(value, IndexedSlices) else value
@@ -216,13 +218,13 @@ class GradientTape:
             return convert_to_tensor(value)
 
     def _in_intervals(self) -> Iterator[Operation]:
-        """The operations that were added while the tape was recording."""
+        """Return the operations added while the tape was recording."""
         operations = get_default_graph().get_operations()
         for start, end in self._intervals:
             yield from operations[start : end if end >= 0 else None]
 
     def _on_tape(self) -> tuple[dict[Operation, int], set[Tensor]]:
-        """The operations on the tape with their numbers there, and all tensors on it."""
+        """Return the operations on the tape with their numbers, and all tensors on the tape."""
         since = dict(self._watched)
         if self._watch_accessed_variables:
             since.update((variable.handle, 0) for variable in self.watched_variables())
@@ -230,20 +232,20 @@ class GradientTape:
         numbers: dict[Operation, int] = {}
         for op in self._in_intervals():
             if any(
-                one in tensors and since.get(one, 0) <= op.index and _is_trainable(one.dtype)
-                for one in op.inputs
+                item in tensors and since.get(item, 0) <= op.index and _is_trainable(item.dtype)
+                for item in op.inputs
             ):
                 numbers[op] = len(numbers)
                 tensors.update(op.outputs)
         return numbers, tensors
 
-    def _differentiate(self, targets: list[Tensor], sources: list[Tensor], given: Any) -> list[Any]:
+    def _differentiate(self, targets: list[Tensor], sources: list[Tensor], output_grads: Any) -> list[Any]:
         numbers, tensors = self._on_tape()
         between, uses = _between(targets, numbers)
         _check_no_flow(between)
         missing = Counter(tensor.op for tensor in uses if tensor.op in numbers)
         gradients: dict[Tensor, list[Any]] = {}
-        for target, gradient in zip(targets, given or [None] * len(targets), strict=True):
+        for target, gradient in zip(targets, output_grads or [None] * len(targets), strict=True):
             if gradient is not None:
                 gradients.setdefault(target, []).append(convert_to_tensor(gradient))
             elif target.op in numbers or (target in sources and target in tensors):
@@ -255,7 +257,7 @@ class GradientTape:
         while queue:
             op = queue.popleft()
             slopes = [_sum(gradients, output, output in sources) for output in op.outputs]
-            skipped = {i for i, one in enumerate(op.inputs) if one not in tensors and one not in sources}
+            skipped = {i for i, item in enumerate(op.inputs) if item not in tensors and item not in sources}
             for tensor, gradient in zip(op.inputs, _back_through(op, slopes, skipped), strict=True):
                 if gradient is not None:
                     gradients.setdefault(tensor, []).append(gradient)
@@ -270,7 +272,7 @@ class GradientTape:
 def _between(
     targets: list[Tensor], numbers: dict[Operation, int]
 ) -> tuple[dict[Operation, None], Counter[Tensor]]:
-    """Find the operations on the tape that lead to the targets, and how often they use each tensor."""
+    """Return the operations on the tape that lead to the targets, and the number of their uses of each tensor."""
     between: dict[Operation, None] = {}
     uses: Counter[Tensor] = Counter()
     stack = list(targets)
@@ -287,11 +289,11 @@ def _between(
 
 
 def _iteration_order(between: dict[Operation, None], numbers: dict[Operation, int]) -> list[Operation]:
-    """The order in which TensorFlow's tape lists its operations: those that begin do so from its end.
+    """Return the order in which TensorFlow's tape iterates over its operations; initial operations start from its end.
 
-    It keeps them by number in an unordered map of the GNU C++ library. That is one list: an entry comes first in it if
-    its bucket (number modulo buckets) is empty, otherwise first in its bucket. When the map grows, the list is built
-    again in this way, in the order that it has then.
+    The tape keeps them by number in an unordered map of the GNU C++ library, which is one linked list. A new entry
+    becomes its first if the entry's bucket (number modulo buckets) is empty, otherwise the first in the bucket. When
+    the map grows, it inserts all entries again in this way, in their current order.
     """
     sizes = iter(_BUCKETS)
     buckets = 1
@@ -313,13 +315,13 @@ def _iteration_order(between: dict[Operation, None], numbers: dict[Operation, in
 
 
 def _sum(gradients: dict[Tensor, list[Any]], tensor: Tensor, is_kept: bool) -> Any:
-    """The sum of the gradients of a tensor, which replaces them if it is kept; None if there are none."""
+    """Return the sum of a tensor's gradients, None without any; if ``is_kept``, it replaces them."""
     summands = gradients.pop(tensor, [])
     if not summands:
         return None
     if len(summands) == 1:
         total = summands[0]
-    elif all(isinstance(one, Tensor) for one in summands):
+    elif all(isinstance(item, Tensor) for item in summands):
         total = new("AddN", inputs=summands)
     else:
         total = sum_of_slices(summands)
@@ -329,7 +331,7 @@ def _sum(gradients: dict[Tensor, list[Any]], tensor: Tensor, is_kept: bool) -> A
 
 
 def _back_through(op: Operation, slopes: list[Any], skipped: set[int]) -> list[Any]:
-    """The gradients of an operation's inputs for those of its outputs, with zeros where one has none."""
+    """Return the gradients of an operation's inputs from those of its outputs, with zeros for missing ones."""
     nothing: list[Any] = [None] * len(op.inputs)
     if all(slope is None for slope in slopes):
         return nothing
@@ -340,8 +342,8 @@ def _back_through(op: Operation, slopes: list[Any], skipped: set[int]) -> list[A
     if function is None:
         return nothing
     with skipping(op, skipped):
-        found = function(op, *slopes)
-    return list(found) if isinstance(found, (list, tuple)) else [found]
+        input_grads = function(op, *slopes)
+    return list(input_grads) if isinstance(input_grads, (list, tuple)) else [input_grads]
 
 
 def _has_zeros(tensor: Tensor) -> bool:
@@ -349,9 +351,9 @@ def _has_zeros(tensor: Tensor) -> bool:
 
 
 def _shape_of(tensor: Tensor) -> Any:
-    """The shape of a tensor: sizes where they are known, otherwise a tensor.
+    """Return the shape of a tensor: sizes if static, otherwise a tensor.
 
-    The tape keeps the shape that the op's shape function gave. What `set_shape` added afterwards does not count.
+    The tape keeps the shape from the op's shape function; a later `set_shape` does not count.
     """
     shape = infer_shapes(tensor.op, len(tensor.op.outputs))[tensor.value_index]
     return shape if shape.is_fully_defined() else new("Shape", input=tensor)

@@ -1,1 +1,1 @@
-"""Layers with variables of their own, as classes and as functions."""
+"""Layers with their own variables, as classes and as functions."""

@@ -1,4 +1,4 @@
-"""The functions of ``tf.layers`` that make a layer and call it at once."""
+"""The functions of ``tf.layers``, which make a layer and call it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpuplace.ops.layers.base import Layer
 
 
 def function_of(layer: type[Layer], name: str, has_variables: bool = True) -> Callable[..., Tensor]:
-    """The function that makes a layer and calls it at once: ``tf.layers.conv1d`` for ``tf.layers.Conv1D``.
+    """Return the function that makes a layer and calls it, such as ``tf.layers.conv1d`` for ``tf.layers.Conv1D``.
 
     Args:
         layer: the class, whose docstring describes the arguments.
         name: name of the function.
-        has_variables: whether it can share variables by ``reuse``.
+        has_variables: whether it has an argument ``reuse`` for sharing variables.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     own = [
@@ -45,10 +45,10 @@ def function_of(layer: type[Layer], name: str, has_variables: bool = True) -> Ca
     described = re.sub(r" {8}\*\*kwargs: [^\n]*\n( {12}[^\n]*\n)*", "", described)
     described, raises, errors = described.partition("    Raises:\n")
     if has_variables:
-        described = described.rstrip() + "\n        reuse: share the variables of a layer of that name.\n\n"
-    given = "        inputs: a tensor of the rank that the layer takes.\n"
-    made = f"    Returns:\n        What the layer gives, see ``tf.layers.{layer.__name__}``.\n\n"
-    function.__doc__ = f"{first}\n{before}{marker}{given}{described}{made}{raises}{errors}"
+        described = described.rstrip() + "\n        reuse: whether to share variables of that name.\n\n"
+    inputs_doc = "        inputs: a tensor of the layer's rank.\n"
+    returns_doc = f"    Returns:\n        The layer's output, see ``tf.layers.{layer.__name__}``.\n\n"
+    function.__doc__ = f"{first}\n{before}{marker}{inputs_doc}{described}{returns_doc}{raises}{errors}"
     function.__name__ = function.__qualname__ = name
     function.__module__ = layer.__module__
     function.__signature__ = signature  # type: ignore[attr-defined]

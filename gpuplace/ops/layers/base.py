@@ -1,11 +1,11 @@
-"""``tf.layers.Layer``: variables made at the first call and shared by the following ones.
+"""``tf.layers.Layer``: its first call makes variables, which later calls share.
 
-A layer's variables are named by a variable scope, its operations by the name scope of the same name:
+A variable scope names a layer's variables; the name scope of the same name names its operations:
 
     dense = tf.layers.Dense(10)      dense(x)  ->  dense/kernel, dense/bias, dense/MatMul, dense/BiasAdd
                                      dense(y)  ->                            dense/MatMul_1, dense/BiasAdd_1
 
-A subclass makes its variables in ``build(input_shape)`` with ``add_variable`` and its operations in ``call(inputs)``.
+A subclass makes its variables with ``add_variable`` in ``build(input_shape)``, and its operations in ``call(inputs)``.
 
 Source: tensorflow/python/layers/base.py and keras/engine/base_layer.py, release 1.15.
 """
@@ -39,7 +39,7 @@ from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike, Ten
 
 
 def snake_case(name: str) -> str:
-    """The name of a class with underscores.
+    """Convert a class name from camel case to snake case.
 
     >>> snake_case("BasicLSTMCell"), snake_case("Conv2DTranspose")
     ('basic_lstm_cell', 'conv2d_transpose')
@@ -50,47 +50,46 @@ def snake_case(name: str) -> str:
 
 
 def _unique_name(base: str) -> str:
-    """``base_1``, ``base_2``, ...: names of layers, which no node has."""
+    """Return a unique layer name ``base_1``, ``base_2``, ..., which no node has."""
     counts: dict[str, int] = get_default_graph().attached.setdefault("layer names", {})
     counts[base] = counts.get(base, 0) + 1
     return f"{base}_{counts[base]}"
 
 
 def _holds_tensors(value: Any) -> bool:
-    """Whether this is a tensor, or a list that begins with one: a copied layer has the same."""
+    """Return whether a value is a tensor or a list that starts with one; copies of a layer share such values."""
     return isinstance(value[0] if isinstance(value, list | tuple) and value else value, Tensor)
 
 
 def _add_to_collection(values: Sequence[Any], key: str) -> None:
-    """Adds what is not there yet."""
+    """Add the values that are missing from the collection."""
     graph = get_default_graph()
-    known = {id(value) for value in graph.get_collection(key)}
+    existing = {id(value) for value in graph.get_collection(key)}
     for value in values:
-        if id(value) not in known:
+        if id(value) not in existing:
             graph.add_to_collection(key, value)
 
 
 class Layer(Module):
-    """A layer: call it with tensors; it makes its variables the first time and shares them from then on.
+    """A layer: call it with tensors. The first call makes its variables, which later calls share.
 
     Args:
-        trainable: collect the variables among the trainable ones.
-        name: the layer's name; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
+        trainable: whether to add the variables to the trainable variables.
+        name: the layer's name; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
         activity_regularizer: a function from the output to a scalar loss.
-        **kwargs: ``_scope``, the variable scope, a name or a scope, and ``_reuse``, to share the variables that are
-            there under these names.
+        **kwargs: ``_scope``, the variable scope or its name, and ``_reuse``, whether to share that scope's variables.
 
     Raises:
-        TypeError: an argument that there is not.
+        TypeError: an argument is unknown.
     """
 
     _is_layer = True
     input_spec: Any = None
-    """An ``InputSpec`` for each input, in their structure; None: any will do."""
+    """An ``InputSpec`` for each input, in their structure; None: no restrictions."""
 
     _config: tuple[str, ...] | None = None
-    """The arguments that ``get_config`` gives beside name, trainable and dtype; None: the class does not say."""
+    """The arguments in ``get_config`` besides name, trainable and dtype; None: not declared by the class."""
 
     def __init__(
         self,
@@ -117,23 +116,23 @@ class Layer(Module):
         self._current_scope: VariableScope | None = None
         self._scope: VariableScope | None = None
         own = snake_case(type(self).__name__)
-        given: Any = name
-        if isinstance(given, VariableScope):
-            given = given.name
+        own_name: Any = name
+        if isinstance(own_name, VariableScope):
+            own_name = own_name.name
             self._name: str = _unique_name(own)
-            self._base_name: str = given
+            self._base_name: str = own_name
         else:
-            self._name = given or _unique_name(own)
-            self._base_name = given or own
+            self._name = own_name or _unique_name(own)
+            self._base_name = own_name or own
         if _scope:
             with variable_scope(_scope) as captured:
                 self._scope = captured
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute, which is no dependency: a layer depends on what ``add_variable`` made alone."""
+        """Set an attribute without tracking it: a layer only depends on variables from ``add_variable``."""
         object.__setattr__(self, name, value)
 
-    # What it is
+    # Properties
 
     @property
     def name(self) -> str:
@@ -145,7 +144,7 @@ class Layer(Module):
         """The name of its variable scope.
 
         Raises:
-            ValueError: the layer was not called yet.
+            ValueError: the layer has not been called yet.
         """
         if self._scope is None:
             raise ValueError(
@@ -157,49 +156,49 @@ class Layer(Module):
 
     @property
     def dtype(self) -> str | None:
-        """The name of the type of its variables; None before the first call."""
+        """The name of the variables' dtype; None before the first call."""
         return None if self._dtype is None else self._dtype.name
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """The variables that are trained."""
+        """The trainable variables."""
         return list(self._trainable_weights) if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """The variables that are not trained."""
+        """The non-trainable variables."""
         if self.trainable:
             return list(self._non_trainable_weights)
         return [*self._trainable_weights, *self._non_trainable_weights]
 
     @property
     def weights(self) -> list[Any]:
-        """All variables, those that are trained first."""
+        """All variables, trainable ones first."""
         return [*self.trainable_weights, *self.non_trainable_weights]
 
     @property
     def variables(self) -> list[Any]:  # type: ignore[override]
-        """All variables, those that are trained first."""
+        """All variables, trainable ones first."""
         return self.weights
 
     @property
     def trainable_variables(self) -> list[Any]:  # type: ignore[override]
-        """The variables that are trained."""
+        """The trainable variables."""
         return self.trainable_weights
 
     @property
     def non_trainable_variables(self) -> list[Any]:
-        """The variables that are not trained."""
+        """The non-trainable variables."""
         return self.non_trainable_weights
 
     @property
     def losses(self) -> list[Any]:
-        """The losses that regularizers and ``add_loss`` gave."""
+        """The losses from regularizers and ``add_loss``."""
         return list(self._losses)
 
     @property
     def updates(self) -> list[Any]:
-        """What ``add_update`` added."""
+        """The updates from ``add_update``."""
         return list(self._updates)
 
     @property
@@ -208,10 +207,10 @@ class Layer(Module):
         return self._activity_regularizer
 
     def count_params(self) -> int:
-        """How many numbers the variables hold.
+        """Return the number of elements in the variables.
 
         Raises:
-            ValueError: the layer was not built yet.
+            ValueError: the layer has not been built yet.
         """
         if not self.built:
             raise ValueError(
@@ -220,23 +219,23 @@ class Layer(Module):
             )
         return sum(int(variable.shape.num_elements()) for variable in self.weights)
 
-    # What a subclass says
+    # Methods for subclasses to override
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the variables; a subclass says how.
+        """Make the variables; for subclasses to override.
 
         Args:
-            input_shape: what is known of the shape of the input, or a list of shapes.
+            input_shape: static shape of the input, or a list of shapes.
         """
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """The operations of the layer; a subclass says which.
+        """Add the layer's operations and return the output; for subclasses to override.
 
         Args:
             inputs: a tensor, or a structure of tensors.
-            *args: what else the layer was called with.
-            **kwargs: the same, by name.
+            *args: further positional arguments of the call.
+            **kwargs: further keyword arguments of the call.
 
         Returns:
             The output.
@@ -244,15 +243,15 @@ class Layer(Module):
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments by name, of which ``from_config`` makes such a layer; without variables.
+        """Return the arguments by name, from which ``from_config`` makes such a layer, without variables.
 
         Raises:
-            NotImplementedError: the class takes arguments of its own, and says nothing of them.
+            NotImplementedError: the class has its own arguments and does not declare them.
         """
         config = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
         if self._config is None and type(self).get_config is Layer.get_config:
-            taken = inspect.getfullargspec(type(self).__init__).args[1:]
-            if any(name not in config for name in taken) and type(self).__init__ is not Layer.__init__:
+            arguments = inspect.getfullargspec(type(self).__init__).args[1:]
+            if any(name not in config for name in arguments) and type(self).__init__ is not Layer.__init__:
                 raise NotImplementedError("Layers with arguments in `__init__` must override `get_config`.")
         for name in self._config or ():
             value = getattr(self, name) if hasattr(self, name) else getattr(self, f"_{name}")
@@ -261,10 +260,10 @@ class Layer(Module):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Any:
-        """A layer of the arguments that ``get_config`` gave.
+        """Return a layer with the arguments from ``get_config``.
 
         Args:
-            config: these, by name.
+            config: the arguments by name.
 
         Returns:
             A layer of this class.
@@ -272,17 +271,17 @@ class Layer(Module):
         return cls(**config)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """The shape of the output.
+        """Return the shape of the output.
 
         Args:
-            input_shape: what is known of the shape of the input.
+            input_shape: static shape of the input.
 
         Raises:
-            NotImplementedError: the layer does not say.
+            NotImplementedError: the layer does not define its output shape.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say the shape of its output")
+        raise NotImplementedError(f"{type(self).__name__} does not define its output shape")
 
-    # What it collects
+    # Variables, losses and updates
 
     def add_variable(
         self,
@@ -297,26 +296,27 @@ class Layer(Module):
         partitioner: Function | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Makes a variable of the layer, or gets it where it is shared.
+        """Make a variable of the layer, or share an existing one.
 
         Args:
             name: its name in the layer's scope.
             shape: its sizes.
-            dtype: its type; None: the layer's, else float32.
-            initializer: its initial value; None: the scope's initializer.
-            regularizer: from the variable to a scalar loss, which is collected once.
-            trainable: collect it among the trainable variables; None: yes, but for ``synchronization=ON_READ``.
-            constraint: a function from the value to a value, applied by optimizers after an update.
-            use_resource: make a resource variable; None: as the scope says.
-            partitioner: as for ``get_variable``; each part has a regularization loss of its own.
-            **kwargs: ``synchronization`` and ``aggregation``, kept with the variable.
+            dtype: its dtype; None: the layer's, by default float32.
+            initializer: its initializer; None: the scope's.
+            regularizer: function from the variable to a scalar loss, which is collected once.
+            trainable: whether to add the variable to the trainable variables; None: yes, unless
+                ``synchronization=ON_READ``.
+            constraint: a function that optimizers apply to the value after an update.
+            use_resource: whether to make a resource variable; None: the scope's setting.
+            partitioner: as for ``get_variable``; each part has its own regularization loss.
+            **kwargs: ``synchronization`` and ``aggregation``, stored in the variable.
 
         Returns:
             The variable.
 
         Raises:
-            ValueError: variables of that name may not be shared, or there is none to share; or a trainable one with
-                ``synchronization=ON_READ``.
+            ValueError: a variable of that name exists but may not be shared, or must be shared but does not exist; or a
+                trainable variable has ``synchronization=ON_READ``.
         """
         synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
         if trainable and synchronization is VariableSynchronization.ON_READ:
@@ -351,73 +351,73 @@ class Layer(Module):
                             loss = regularizer(part)
                         if loss is not None:
                             self.add_loss(loss)
-        # A getter of the scope may have said otherwise; parts of a variable are trained, the whole is no variable.
+        # A getter of the scope may override this. The parts of a variable are trainable; the whole is not a variable.
         self._keep(variable, isinstance(variable, Variable) and bool(variable.trainable))
         if isinstance(variable, Variable):
             self._track_trackable(variable, name=name, overwrite=True)
         return variable
 
     def _keep(self, variable: Any, trainable: bool) -> None:
-        kept = self._trainable_weights if trainable else self._non_trainable_weights
-        if all(variable is not one for one in kept):
-            kept.append(variable)
+        weights = self._trainable_weights if trainable else self._non_trainable_weights
+        if all(variable is not item for item in weights):
+            weights.append(variable)
 
     add_weight = add_variable
 
     def add_loss(self, losses: Any, inputs: TensorLike | None = None) -> None:
-        """Adds losses, also to the collection of regularization losses.
+        """Add losses, and add them to the collection of regularization losses.
 
         Args:
-            losses: a scalar tensor, a function that gives one, or a list of these.
-            inputs: what they depend on; None: nothing, they are losses of the weights.
+            losses: a scalar tensor, a function that returns one, or a list of these.
+            inputs: the inputs that the losses depend on; None: losses of the weights.
         """
-        found = [
-            one() if callable(one) else one
-            for one in (losses if isinstance(losses, list | tuple) else [losses])
+        collected = [
+            item() if callable(item) else item
+            for item in (losses if isinstance(losses, list | tuple) else [losses])
         ]
-        found = [one for one in found if one is not None]
-        self._losses.extend(found)
+        collected = [item for item in collected if item is not None]
+        self._losses.extend(collected)
         if inputs is not None:
-            self._conditional.extend(found)
-        _add_to_collection(found, GraphKeys.REGULARIZATION_LOSSES)
+            self._conditional.extend(collected)
+        _add_to_collection(collected, GraphKeys.REGULARIZATION_LOSSES)
 
     def add_update(self, updates: TensorLike, inputs: TensorLike | None = None) -> None:
-        """Adds updates, which are collected under ``UPDATE_OPS`` once the call is done.
+        """Add updates, which are collected under ``UPDATE_OPS`` after the call.
 
         Args:
-            updates: an operation or tensor, or a list of these; a function gives one of them.
-            inputs: ignored: the graph shows what they depend on.
+            updates: an operation or tensor, a function that returns one, or a list of these.
+            inputs: ignored: the graph shows the dependencies.
         """
-        given = updates if isinstance(updates, list | tuple) else [updates]
-        made = [one() if callable(one) else one for one in given]
-        found = [getattr(one, "op", one) for one in made]
-        self._updates.extend(found)
-        reached = reachable_from(self._inputs, found) if self._inputs else set()
-        self._conditional.extend(one for one in found if one in reached)
+        items = updates if isinstance(updates, list | tuple) else [updates]
+        results = [item() if callable(item) else item for item in items]
+        operations = [getattr(item, "op", item) for item in results]
+        self._updates.extend(operations)
+        reached = reachable_from(self._inputs, operations) if self._inputs else set()
+        self._conditional.extend(item for item in operations if item in reached)
 
     def get_losses_for(self, inputs: TensorLike) -> list[Any]:
-        """The losses that depend on inputs.
+        """Return the losses that depend on inputs.
 
         Args:
-            inputs: a tensor, or a structure of tensors; None: those that depend on no input.
+            inputs: a tensor, or a structure of tensors; None: losses that depend on no input.
         """
         return self._depending(self.losses, inputs)
 
     def get_updates_for(self, inputs: TensorLike) -> list[Any]:
-        """The updates that depend on inputs.
+        """Return the updates that depend on inputs.
 
         Args:
-            inputs: a tensor, or a structure of tensors; None: those that depend on no input.
+            inputs: a tensor, or a structure of tensors; None: updates that depend on no input.
         """
         return self._depending(self.updates, inputs)
 
     def _depending(self, values: list[Any], inputs: TensorLike) -> list[Any]:
-        conditional = {id(one) for one in self._conditional}
+        conditional = {id(item) for item in self._conditional}
         if inputs is None:
-            return [one for one in values if id(one) not in conditional]
-        wanted = [one for one in values if id(one) in conditional]
-        reached = reachable_from(flatten(inputs), wanted)
-        return [one for one in wanted if one in reached]
+            return [item for item in values if id(item) not in conditional]
+        selected = [item for item in values if id(item) in conditional]
+        reached = reachable_from(flatten(inputs), selected)
+        return [item for item in selected if item in reached]
 
     # Calls
 
@@ -444,9 +444,9 @@ class Layer(Module):
         if isinstance(inputs, np.ndarray | float | int | np.generic):
             inputs = convert_to_tensor(inputs)
         elif isinstance(inputs, list | tuple) and any(
-            isinstance(one, np.ndarray | float | int | np.generic) for one in flatten(inputs)
+            isinstance(item, np.ndarray | float | int | np.generic) for item in flatten(inputs)
         ):
-            inputs = [convert_to_tensor(one) for one in inputs]
+            inputs = [convert_to_tensor(item) for item in inputs]
         elif not isinstance(inputs, Tensor | list | tuple | dict) and hasattr(inputs, "_as_graph_element"):
             inputs = convert_to_tensor(inputs)
         flat = flatten(inputs)
@@ -460,7 +460,7 @@ class Layer(Module):
                 self.built = True
             else:
                 self._require(inputs)
-            self._inputs = [one for one in flat if isinstance(one, Tensor)]
+            self._inputs = [item for item in flat if isinstance(item, Tensor)]
             try:
                 outputs = self.call(inputs, *args, **kwargs)
             finally:
@@ -473,11 +473,11 @@ class Layer(Module):
         self._check(inputs)
 
     def _check(self, inputs: TensorLike) -> None:
-        """Says what is wrong with inputs before variables are made for them."""
+        """Check inputs before making variables for them."""
 
     def _shapes(self, inputs: TensorLike) -> Any:
         if isinstance(inputs, list | tuple):
-            return [one.get_shape() for one in flatten(inputs)]
+            return [item.get_shape() for item in flatten(inputs)]
         return inputs.get_shape() if hasattr(inputs, "get_shape") else None
 
     def _regularize(self, outputs: Any, inputs: TensorLike) -> None:
@@ -490,12 +490,12 @@ class Layer(Module):
                 self.add_loss(loss / size, inputs)
 
     def apply(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """Calls the layer.
+        """Call the layer.
 
         Args:
             inputs: a tensor, or a structure of tensors.
-            *args: handed on.
-            **kwargs: handed on.
+            *args: passed on.
+            **kwargs: passed on.
 
         Returns:
             The output.
@@ -516,12 +516,12 @@ class Layer(Module):
 
 
 def require_rank(inputs: TensorLike, layer: Layer, rank: int | None = None, least: int | None = None) -> None:
-    """ValueError in Keras's words where the rank of an input is another one.
+    """Raise ValueError with Keras's message if an input has the wrong rank.
 
     Args:
         inputs: a tensor.
-        layer: the layer, whose name is said.
-        rank: the rank it must have.
-        least: the rank it must have at least.
+        layer: the layer to name in the message.
+        rank: the required rank.
+        least: the minimum rank.
     """
     assert_input_compatibility(InputSpec(ndim=rank, min_ndim=least), inputs, layer.name)

@@ -1,8 +1,8 @@
-"""Activations, initializers, regularizers and constraints that layers take by name, and what describes them.
+"""Activations, initializers, regularizers and constraints by name or description.
 
-Names and defaults are Keras's, as ``tf.layers`` and the cells of TensorFlow 1.15 take them: ``activation="relu"``,
+Names and defaults are Keras's, as in ``tf.layers`` and the cells of TensorFlow 1.15: ``activation="relu"``,
 ``kernel_initializer="he_normal"``, ``kernel_regularizer="l2"``. A description is a name, or a dict with a
-``class_name`` and a ``config``, which makes the object anew.
+``class_name`` and a ``config`` from which to rebuild the object.
 
 Source: tensorflow/python/keras/activations.py, initializers.py, regularizers.py and constraints.py, release 1.15.
 """
@@ -29,26 +29,26 @@ from gpuplace.ops.variables import init_ops
 from gpuplace.typing import TensorLike
 
 _EPSILON = 1e-7
-"""What constraints add to a norm before they divide by it."""
+"""Added by constraints to a norm before dividing by it."""
 
 
 def linear(x: TensorLike) -> Any:
-    """What it is given."""
+    """Return the argument unchanged."""
     return x
 
 
 def hard_sigmoid(x: TensorLike) -> Tensor:
-    """``0.2 * x + 0.5``, between 0 and 1."""
+    """Return ``0.2 * x + 0.5``, clipped to the range from 0 to 1."""
     tensor = convert_to_tensor(x)
     slope, middle = convert_to_tensor(0.2, tensor.dtype), convert_to_tensor(0.5, tensor.dtype)
     return clip_by_value(add(multiply(tensor, slope), middle), 0.0, 1.0)
 
 
 def softmax(x: TensorLike, axis: int = -1) -> Tensor:
-    """Exponentials over their sum along an axis.
+    """Return exponentials divided by their sum along an axis.
 
     Raises:
-        ValueError: a tensor of one axis.
+        ValueError: the tensor has only one axis.
     """
     tensor = convert_to_tensor(x)
     rank = tensor.shape.ndims
@@ -61,14 +61,14 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
 
 
 def selu(x: TensorLike) -> Tensor:
-    """A scaled exponential linear unit, made of an ``elu``."""
+    """Return the scaled exponential linear unit, built from ``elu``."""
     tensor = convert_to_tensor(x)
     below = nn.elu(tensor)
     return 1.0507009873554805 * where(greater(tensor, 0), below, 1.6732632423543772 * below)
 
 
 def exponential(x: TensorLike) -> Tensor:
-    """``exp(x)``."""
+    """Return ``exp(x)``."""
     return unary.exp(x)
 
 
@@ -113,7 +113,7 @@ _INITIALIZERS: dict[str, Any] = {
 
 
 class L1L2:
-    """``l1 * sum(abs(x)) + l2 * sum(square(x))``.
+    """Regularizer: ``l1 * sum(abs(x)) + l2 * sum(square(x))``.
 
     Args:
         l1: factor of the sum of absolute values.
@@ -124,7 +124,7 @@ class L1L2:
         self.l1, self.l2 = np.float32(l1), np.float32(l2)
 
     def __call__(self, x: Any) -> Tensor:
-        """The loss of a variable."""
+        """Return the loss of a variable."""
         if not self.l1 and not self.l2:
             return convert_to_tensor(0.0)
         loss: Any = 0.0
@@ -136,7 +136,7 @@ class L1L2:
         return result
 
     def get_config(self) -> dict[str, float]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {"l1": float(self.l1), "l2": float(self.l2)}
 
 
@@ -149,14 +149,14 @@ _REGULARIZERS: dict[str, Any] = {
 
 
 class NonNeg:
-    """Sets negative weights to zero."""
+    """Constraint: set negative weights to zero."""
 
     def __call__(self, w: Any) -> Tensor:
-        """The weights, in bounds."""
+        """Return the constrained weights."""
         return w * cast(greater_equal(w, 0.0), "float32")
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {}
 
 
@@ -166,55 +166,55 @@ def _norms(w: Any, axis: TensorLike) -> Tensor:
 
 
 class MaxNorm:
-    """Keeps the norms of weights at most at a number.
+    """Constraint: limit the norms of weights.
 
     Args:
-        max_value: the number.
-        axis: the axes along which a norm is taken.
+        max_value: the maximum norm.
+        axis: the axes over which to compute norms.
     """
 
     def __init__(self, max_value: float = 2, axis: TensorLike = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
     def __call__(self, w: Any) -> Tensor:
-        """The weights, in bounds."""
+        """Return the constrained weights."""
         norms = _norms(w, self.axis)
         result: Tensor = w * (clip_by_value(norms, 0.0, float(self.max_value)) / (_EPSILON + norms))
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {"max_value": self.max_value, "axis": self.axis}
 
 
 class UnitNorm:
-    """Gives weights a norm of one.
+    """Constraint: normalise weights to a norm of one.
 
     Args:
-        axis: the axes along which a norm is taken.
+        axis: the axes over which to compute norms.
     """
 
     def __init__(self, axis: TensorLike = 0) -> None:
         self.axis = axis
 
     def __call__(self, w: Any) -> Tensor:
-        """The weights, in bounds."""
+        """Return the constrained weights."""
         result: Tensor = w / (_EPSILON + _norms(w, self.axis))
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {"axis": self.axis}
 
 
 class MinMaxNorm:
-    """Keeps the norms of weights between two numbers, or moves them there by and by.
+    """Constraint: keep the norms of weights between two bounds, or move them there gradually.
 
     Args:
-        min_value: the least norm.
-        max_value: the greatest norm.
-        rate: how much of the way there a norm goes at once, from 0 to 1.
-        axis: the axes along which a norm is taken.
+        min_value: the minimum norm.
+        max_value: the maximum norm.
+        rate: the fraction of the correction to apply at once, from 0 to 1.
+        axis: the axes over which to compute norms.
     """
 
     def __init__(
@@ -223,15 +223,15 @@ class MinMaxNorm:
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 
     def __call__(self, w: Any) -> Tensor:
-        """The weights, in bounds."""
+        """Return the constrained weights."""
         norms = _norms(w, self.axis)
         bounded = clip_by_value(norms, float(self.min_value), float(self.max_value))
-        wanted = self.rate * bounded + (1 - self.rate) * norms
-        result: Tensor = w * (wanted / (_EPSILON + norms))
+        target = self.rate * bounded + (1 - self.rate) * norms
+        result: Tensor = w * (target / (_EPSILON + norms))
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {
             "min_value": self.min_value,
             "max_value": self.max_value,
@@ -248,8 +248,8 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-def _made(identifier: Any, known: Mapping[str, Any], what: str, unknown: str) -> Any:
-    """The object of a name or of a description; a function as it is, and None."""
+def _resolve(identifier: Any, registry: Mapping[str, Any], label: str, unknown: str) -> Any:
+    """Return the object for a name or a description; functions and None are returned unchanged."""
     if identifier is None or (callable(identifier) and not isinstance(identifier, str)):
         return identifier
     config: dict[str, Any] = {}
@@ -259,14 +259,14 @@ def _made(identifier: Any, known: Mapping[str, Any], what: str, unknown: str) ->
             raise ValueError(f"Improper config format: {identifier}")
         name, config = identifier["class_name"], dict(identifier["config"])
     if not isinstance(name, str):
-        raise ValueError(f"Could not interpret {what} identifier: {identifier}")
-    if name not in known:
+        raise ValueError(f"Could not interpret {label} identifier: {identifier}")
+    if name not in registry:
         raise ValueError(f"{unknown}{name}")
-    return known[name](**config)
+    return registry[name](**config)
 
 
 def activation_of(identifier: Any) -> Callable[..., Any]:
-    """The activation of a name; a function as it is; for None the identity.
+    """Return the activation for a name; functions are returned unchanged, None gives the identity.
 
     >>> activation_of("tanh").__name__, activation_of(None)(3)
     ('tanh', 3)
@@ -275,8 +275,8 @@ def activation_of(identifier: Any) -> Callable[..., Any]:
         identifier: a function, a name, or None.
 
     Raises:
-        ValueError: there is no activation of that name.
-        TypeError: something else.
+        ValueError: the name is unknown.
+        TypeError: the identifier has another type.
     """
     if identifier is None:
         return linear
@@ -285,71 +285,71 @@ def activation_of(identifier: Any) -> Callable[..., Any]:
             raise ValueError(f"Unknown activation function:{identifier}")
         return _ACTIVATIONS[identifier]
     if callable(identifier):
-        found: Callable[..., Any] = identifier
-        return found
+        function: Callable[..., Any] = identifier
+        return function
     raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
 
 
 def initializer_of(identifier: Any) -> Any:
-    """The initializer of a name or a description; a function, a tensor, an array or None as they are.
+    """Return the initializer for a name or a description; functions, tensors, arrays and None are returned unchanged.
 
     Args:
-        identifier: one of these.
+        identifier: a name, a description or an object.
 
     Raises:
-        ValueError: there is no initializer of that name, or something else.
+        ValueError: the identifier is unknown or invalid.
     """
     if isinstance(identifier, Tensor | np.ndarray):
         return identifier
     unknown = "Unknown initializer:" if isinstance(identifier, str) else "Unknown initializer: "
-    return _made(identifier, _INITIALIZERS, "initializer", unknown)
+    return _resolve(identifier, _INITIALIZERS, "initializer", unknown)
 
 
 def regularizer_of(identifier: Any) -> Any:
-    """The regularizer of a name or a description; a function or None as they are.
+    """Return the regularizer for a name or a description; functions and None are returned unchanged.
 
     Args:
-        identifier: one of these.
+        identifier: a name, a description or an object.
 
     Raises:
-        ValueError: there is no regularizer of that name, or something else.
+        ValueError: the identifier is unknown or invalid.
     """
-    return _made(identifier, _REGULARIZERS, "regularizer", "Unknown regularizer:")
+    return _resolve(identifier, _REGULARIZERS, "regularizer", "Unknown regularizer:")
 
 
 def constraint_of(identifier: Any) -> Any:
-    """The constraint of a name or a description; a function or None as they are.
+    """Return the constraint for a name or a description; functions and None are returned unchanged.
 
     Args:
-        identifier: one of these.
+        identifier: a name, a description or an object.
 
     Raises:
-        ValueError: there is no constraint of that name, or something else.
+        ValueError: the identifier is unknown or invalid.
     """
-    return _made(identifier, _CONSTRAINTS, "constraint", "Unknown constraint: ")
+    return _resolve(identifier, _CONSTRAINTS, "constraint", "Unknown constraint: ")
 
 
 def settings_of(settings: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-    """Initializer, regularizer and constraint of a variable, each made of its name.
+    """Return the initializer, regularizer and constraint of a variable, resolved by name.
 
     Args:
-        settings: the three.
+        settings: the three identifiers.
 
     Raises:
-        ValueError: one is not known.
+        ValueError: an identifier is unknown.
     """
     initializer, regularizer, constraint = settings
     return initializer_of(initializer), regularizer_of(regularizer), constraint_of(constraint)
 
 
 def description(value: Any) -> Any:
-    """What makes an object again: a name for a function, a class's name and arguments for what has a ``get_config``.
+    """Return a description to rebuild an object from: a function's name, or class name and ``get_config``.
 
     >>> description(linear), description(L1L2(l2=0.5))
     ('linear', {'class_name': 'L1L2', 'config': {'l1': 0.0, 'l2': 0.5}})
 
     Args:
-        value: a function, an object with a ``get_config``, a number, a text, or a list of these.
+        value: a function, an object with ``get_config``, a number, a string, or a list of these.
     """
     value = value() if inspect.isclass(value) else value
     if hasattr(value, "get_config"):

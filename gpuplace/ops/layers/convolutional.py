@@ -1,6 +1,6 @@
-"""Convolutions as layers.
+"""Convolution layers.
 
-One axis is convolved as two, the first of size 1, as TensorFlow does it.
+Sequences are convolved as images of height 1, as in TensorFlow.
 
 Source: tensorflow/python/layers/convolutional.py, keras/layers/convolutional.py and ops/nn_ops.py, release 1.15.
 """
@@ -34,41 +34,41 @@ __all__ = [
 
 
 def normalize_tuple(value: int | Iterable[int], n: int, name: str) -> tuple[int, ...]:
-    """As many integers as there are dimensions, of one for all of them or of a sequence.
+    """Return one integer per dimension, from a single integer or a sequence.
 
     Args:
-        value: the integer or integers.
-        n: how many there have to be.
-        name: what the argument is called.
+        value: an integer or a sequence of integers.
+        n: the number of dimensions.
+        name: name of the argument.
 
     Raises:
-        ValueError: there are others, or something else.
+        ValueError: the value is not an integer or ``n`` integers.
     """
     if isinstance(value, int):
         return (value,) * n
     wrong = f"The `{name}` argument must be a tuple of {n} integers. Received: {value}"
     try:
-        made = tuple(value)
+        values = tuple(value)
     except TypeError:
         raise ValueError(wrong) from None
-    if len(made) != n:
+    if len(values) != n:
         raise ValueError(wrong)
-    for one in made:
+    for item in values:
         try:
-            int(one)
+            int(item)
         except (ValueError, TypeError):
-            raise ValueError(f"{wrong} including element {one} of type {type(one)}") from None
-    return made
+            raise ValueError(f"{wrong} including element {item} of type {type(item)}") from None
+    return values
 
 
 def normalize_data_format(value: str | None) -> str:
-    """``"channels_first"`` or ``"channels_last"``, in small letters.
+    """Return ``"channels_first"`` or ``"channels_last"`` in lower case.
 
     Args:
-        value: the text; None: ``"channels_last"``.
+        value: the format; None: ``"channels_last"``.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the format is unknown.
     """
     if value is None:
         return "channels_last"
@@ -80,36 +80,36 @@ def normalize_data_format(value: str | None) -> str:
 
 
 def normalize_padding(padding: Any, causal: bool = False) -> str:
-    """A padding in small letters.
+    """Return a padding in lower case.
 
     Args:
-        padding: ``"valid"`` or ``"same"``, in either case.
-        causal: ``"causal"`` is one, too.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
+        causal: whether to accept ``"causal"``.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the padding is unknown.
     """
-    found = padding.lower() if isinstance(padding, str) else padding
-    if found not in ("valid", "same", "causal"):
+    lowered = padding.lower() if isinstance(padding, str) else padding
+    if lowered not in ("valid", "same", "causal"):
         raise ValueError(
             'The `padding` argument must be a list/tuple or one of "valid", "same" (or "causal", only for `Conv1D). '
-            f"Received: {found}"
+            f"Received: {lowered}"
         )
-    if found == "causal" and not causal:
+    if lowered == "causal" and not causal:
         raise ValueError("Causal padding is only supported for `Conv1D`and ``SeparableConv1D`.")
-    return str(found)
+    return str(lowered)
 
 
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
-"""By the number of axes between batch and channels: how ops call the layouts with channels last and first."""
+"""Number of axes between batch and channels -> layouts with channels last and channels first."""
 
 
 class ConvBase(Layer):
-    """What convolutions share: kernel, bias, activation."""
+    """Base class of convolutions: kernel, bias, activation."""
 
     _rank = 2
     _main = "kernel"
-    """What the attributes of the kernel's settings are named after."""
+    """Prefix of the kernel's attributes."""
 
     _config: tuple[str, ...] = (
         *(
@@ -156,8 +156,8 @@ class ConvBase(Layer):
         self.use_bias = use_bias
         self._of_kernel, self._of_bias = settings_of(kernel), settings_of(bias)
         for variable, settings in ((self._main, self._of_kernel), ("bias", self._of_bias)):
-            for what, value in zip(("initializer", "regularizer", "constraint"), settings, strict=True):
-                setattr(self, f"{variable}_{what}", value)
+            for label, value in zip(("initializer", "regularizer", "constraint"), settings, strict=True):
+                setattr(self, f"{variable}_{label}", value)
         self.kernel: Any = None
         self.bias: Any = None
 
@@ -177,38 +177,38 @@ class ConvBase(Layer):
     def _kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (*self.kernel_size, channels, self.filters)
 
-    def _made(self, name: str, shape: ShapeLike, settings: tuple[Any, Any, Any]) -> Any:
+    def _add_parameter(self, name: str, shape: ShapeLike, settings: tuple[Any, Any, Any]) -> Any:
         initializer, regularizer, constraint = settings
         return self.add_variable(name, shape, None, initializer, regularizer, constraint=constraint)
 
     def _build_kernels(self, channels: int) -> None:
-        self.kernel = self._made("kernel", self._kernel_shape(channels), self._of_kernel)
+        self.kernel = self._add_parameter("kernel", self._kernel_shape(channels), self._of_kernel)
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias.
+        """Make the kernel and the bias.
 
         Args:
-            input_shape: of a known number of channels.
+            input_shape: a shape with a static number of channels.
 
         Raises:
-            ValueError: it is not known.
+            ValueError: the number of channels is unknown.
         """
         self._build_kernels(self._channels(input_shape))
         if self.use_bias:
-            self.bias = self._made("bias", [self.filters], self._of_bias)
+            self.bias = self._add_parameter("bias", [self.filters], self._of_bias)
         self._after_build()
         self.built = True
 
     def _after_build(self) -> None:
-        """What TensorFlow makes along with the variables."""
+        """Hook for other operations that TensorFlow adds after the variables."""
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
-        """Convolves, adds the bias and activates.
+        """Convolve, add the bias and apply the activation.
 
         Args:
-            inputs: images, or sequences.
-            *args: nothing.
-            **kwargs: nothing.
+            inputs: images or sequences.
+            *args: unused.
+            **kwargs: unused.
         """
         outputs = self._convolve(inputs)
         return outputs if self.activation is None else self.activation(outputs)
@@ -220,7 +220,7 @@ class ConvBase(Layer):
         return outputs if self.bias is None else bias_add(outputs, self.bias, data_format=self._order)
 
     def _causal(self, inputs: TensorLike) -> Any:
-        """Sequences with zeros in front, for ``"causal"``."""
+        """Return sequences with leading zeros for ``"causal"``."""
         if self.padding != "causal":
             return inputs
         before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
@@ -233,7 +233,7 @@ class ConvBase(Layer):
 
 
 class DilatedConv(ConvBase):
-    """What convolutions share that may be dilated; its defaults are those of one axis."""
+    """Base class of convolutions with dilations; the defaults are for one axis."""
 
     def __init__(
         self,
@@ -279,7 +279,7 @@ class DilatedConv(ConvBase):
 
 @init_defaults(strides=(1, 1), dilation_rate=(1, 1))
 class Conv2D(DilatedConv):
-    """``activation(conv2d(inputs, kernel) + bias)``.
+    """2D convolution layer: ``activation(conv2d(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
     >>> tf.layers.conv2d(tf.zeros([8, 32, 32, 3]), filters=16, kernel_size=5).shape
@@ -288,26 +288,26 @@ class Conv2D(DilatedConv):
     Args:
         filters: number of output channels.
         kernel_size: rows and columns of the window, one or two integers.
-        strides: how far the window moves, in pixels: one or two integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: steps of the window in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: distance of the window's rows and columns in pixels: one or two integers.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[rows, columns, in_channels, filters]``; None: the scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        dilation_rate: spacing of the window's rows and columns in pixels: one or two integers.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        kernel_initializer: initializer of the kernel, ``[rows, columns, in_channels, filters]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: function from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        kernel_constraint: a function that optimizers apply to the value after an update.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -331,7 +331,7 @@ class Conv2D(DilatedConv):
 
 @init_defaults()
 class Conv1D(DilatedConv):
-    """``activation(convolution of sequences + bias)``.
+    """1D convolution layer: ``activation(convolution of sequences + bias)``.
 
     >>> import gpuplace as tf
     >>> tf.layers.conv1d(tf.zeros([8, 100, 3]), filters=16, kernel_size=5, padding="causal").shape
@@ -340,26 +340,26 @@ class Conv1D(DilatedConv):
     Args:
         filters: number of output channels.
         kernel_size: length of the window, an integer.
-        strides: how far the window moves, an integer.
-        padding: ``"valid"``, ``"same"``, or ``"causal"``, by which no output depends on later inputs.
+        strides: step of the window, an integer.
+        padding: ``"valid"``, ``"same"``, or ``"causal"``, for which no output depends on later inputs.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: distance of the window's elements, an integer.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[length, in_channels, filters]``; None: the scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        dilation_rate: spacing of the window's elements, an integer.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        kernel_initializer: initializer of the kernel, ``[length, in_channels, filters]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: function from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        kernel_constraint: a function that optimizers apply to the value after an update.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -380,7 +380,7 @@ class Conv1D(DilatedConv):
 
 
 class TransposedConv(ConvBase):
-    """What transposed convolutions share: the sizes of what they give."""
+    """Base class of transposed convolutions: the sizes of their outputs."""
 
     _config = tuple(name for name in ConvBase._config if name != "dilation_rate")
 
@@ -427,7 +427,7 @@ class TransposedConv(ConvBase):
         return (*self.kernel_size, self.filters, channels)
 
     def _length(self, size: Any, axis: int) -> Any:
-        """The size after; a tensor for a tensor."""
+        """Return the output size; a tensor for a tensor."""
         if size is None:
             return None
         size = size * self.strides[axis]
@@ -441,10 +441,10 @@ class TransposedConv(ConvBase):
         start = 2 if self._first else 1
         lengths = [sizes[start + axis] for axis in range(self._rank)]
         space = [self._length(size, axis) for axis, size in enumerate(lengths)]
-        wanted = [batch, self.filters, *space] if self._first else [batch, *space, self.filters]
-        stacked = joining.stack(wanted)
+        output_shape = [batch, self.filters, *space] if self._first else [batch, *space, self.filters]
+        stacked = joining.stack(output_shape)
         if self._rank == 2:
-            stacked[0]  # TensorFlow looks at it, which leaves a node
+            stacked[0]  # unused, but TensorFlow also leaves this node in the graph
         outputs = self._transposed(
             inputs,
             self.kernel,
@@ -453,16 +453,18 @@ class TransposedConv(ConvBase):
             padding=self.padding.upper(),
             data_format=self._layout,
         )
-        known = [self._length(inputs.shape[start + axis].value, axis) for axis in range(self._rank)]
+        static_lengths = [self._length(inputs.shape[start + axis].value, axis) for axis in range(self._rank)]
         first = inputs.shape[0].value
-        outputs.set_shape([first, self.filters, *known] if self._first else [first, *known, self.filters])
+        outputs.set_shape(
+            [first, self.filters, *static_lengths] if self._first else [first, *static_lengths, self.filters]
+        )
         result: Tensor = self._biased(outputs)
         return result
 
 
 @init_defaults()
 class Conv2DTranspose(TransposedConv):
-    """``activation(conv2d_transpose(inputs, kernel) + bias)``: makes larger images of small ones.
+    """2D transposed convolution layer, which upsamples images: ``activation(conv2d_transpose(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
     >>> tf.layers.conv2d_transpose(tf.zeros([8, 7, 7, 64]), 32, 5, strides=2, padding="same").shape
@@ -471,25 +473,25 @@ class Conv2DTranspose(TransposedConv):
     Args:
         filters: number of output channels.
         kernel_size: rows and columns of the window, one or two integers.
-        strides: by how much larger the images become: one or two integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: upsampling factors: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[rows, columns, filters, in_channels]``; None: the scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        kernel_initializer: initializer of the kernel, ``[rows, columns, filters, in_channels]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: function from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        kernel_constraint: a function that optimizers apply to the value after an update.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, an argument has another value, or variables may not be shared.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the number of channels is unknown, an argument is invalid, or variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
 
@@ -497,7 +499,7 @@ class Conv2DTranspose(TransposedConv):
 
 
 class _Separable(ConvBase):
-    """What separable convolutions share: two kernels; its defaults are those of one axis."""
+    """Base class of separable convolutions: two kernels; the defaults are for one axis."""
 
     _main = "depthwise"
     _config = (
@@ -556,44 +558,42 @@ class _Separable(ConvBase):
     def _build_kernels(self, channels: int) -> None:
         many = self.depth_multiplier
         depth = (*self.kernel_size, channels, many)
-        self.depthwise_kernel = self._made("depthwise_kernel", depth, self._of_kernel)
+        self.depthwise_kernel = self._add_parameter("depthwise_kernel", depth, self._of_kernel)
         point = (*(1,) * self._rank, many * channels, self.filters)
-        self.pointwise_kernel = self._made("pointwise_kernel", point, self._of_point)
+        self.pointwise_kernel = self._add_parameter("pointwise_kernel", point, self._of_point)
 
 
 @init_defaults(strides=(1, 1), dilation_rate=(1, 1))
 class SeparableConv2D(_Separable):
-    """A depthwise convolution followed by a 1x1 one that mixes the channels, a bias and an activation.
+    """2D separable convolution layer: a depthwise and a 1x1 convolution, a bias and an activation.
 
     Args:
         filters: number of output channels.
         kernel_size: rows and columns of the window, one or two integers.
-        strides: how far the window moves, in pixels: one or two equal integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: steps of the window in pixels: one integer, or two equal ones.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: distance of the window's rows and columns in pixels: one or two integers.
-        depth_multiplier: filters of each input channel.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        depthwise_initializer: of the depthwise kernel, ``[rows, columns, in_channels, depth_multiplier]``; None: the
-            scope's.
-        pointwise_initializer: of the pointwise kernel, ``[1, 1, in_channels * depth_multiplier, filters]``; None: the
-            scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        depthwise_regularizer: from the depthwise kernel to a scalar loss; None: the scope's.
-        pointwise_regularizer: from the pointwise kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        depthwise_constraint: a function from the value to a value, applied by optimizers after an update.
+        dilation_rate: spacing of the window's rows and columns in pixels: one or two integers.
+        depth_multiplier: number of filters per input channel.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        depthwise_initializer: initializer of ``[rows, columns, in_channels, depth_multiplier]``; None: the scope's.
+        pointwise_initializer: initializer of ``[1, 1, in_channels * depth_multiplier, filters]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
+        depthwise_regularizer: function from the depthwise kernel to a scalar loss; None: the scope's.
+        pointwise_regularizer: function from the pointwise kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        depthwise_constraint: a function that optimizers apply to the value after an update.
         pointwise_constraint: the same for the pointwise kernel.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -614,36 +614,35 @@ class SeparableConv2D(_Separable):
 
 @init_defaults()
 class SeparableConv1D(_Separable):
-    """A depthwise convolution of sequences followed by one of length 1 that mixes the channels.
+    """1D separable convolution layer: a depthwise convolution and one of length 1, a bias and an activation.
 
     Args:
         filters: number of output channels.
         kernel_size: length of the window, an integer.
-        strides: how far the window moves, an integer.
-        padding: ``"valid"``, ``"same"``, or ``"causal"``, by which no output depends on later inputs.
+        strides: step of the window, an integer.
+        padding: ``"valid"``, ``"same"``, or ``"causal"``, for which no output depends on later inputs.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: distance of the window's elements, an integer.
-        depth_multiplier: filters of each input channel.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        depthwise_initializer: of the depthwise kernel, ``[length, in_channels, depth_multiplier]``; None: the scope's.
-        pointwise_initializer: of the pointwise kernel, ``[1, in_channels * depth_multiplier, filters]``; None: the
-            scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        depthwise_regularizer: from the depthwise kernel to a scalar loss; None: the scope's.
-        pointwise_regularizer: from the pointwise kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        depthwise_constraint: a function from the value to a value, applied by optimizers after an update.
+        dilation_rate: spacing of the window's elements, an integer.
+        depth_multiplier: number of filters per input channel.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        depthwise_initializer: initializer of ``[length, in_channels, depth_multiplier]``; None: the scope's.
+        pointwise_initializer: initializer of ``[1, in_channels * depth_multiplier, filters]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
+        depthwise_regularizer: function from the depthwise kernel to a scalar loss; None: the scope's.
+        pointwise_regularizer: function from the pointwise kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        depthwise_constraint: a function that optimizers apply to the value after an update.
         pointwise_constraint: the same for the pointwise kernel.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """

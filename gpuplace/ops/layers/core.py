@@ -1,4 +1,4 @@
-"""Layers of single ops: dense, dropout, flatten.
+"""Simple layers: dense, dropout, flatten.
 
 Source: tensorflow/python/layers/core.py and keras/layers/core.py, release 1.15.
 """
@@ -28,7 +28,7 @@ __all__ = ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]
 
 
 class Dense(Layer):
-    """``activation(matmul(inputs, kernel) + bias)``.
+    """Dense layer: ``activation(matmul(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
     >>> layer = tf.layers.Dense(100, tf.nn.relu, name="hidden")
@@ -38,21 +38,21 @@ class Dense(Layer):
 
     Args:
         units: size of the output's last axis.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[size, units]``; None: the scope's.
-        bias_initializer: of the bias, ``[units]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        kernel_initializer: initializer of the kernel, ``[size, units]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[units]``; None: the scope's.
+        kernel_regularizer: function from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        kernel_constraint: a function that optimizers apply to the value after an update.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: ``dense``, made unique.
         **kwargs: ``dtype``, ``_scope`` and ``_reuse`` of ``Layer``.
 
     Raises:
-        ValueError: when called: the size of the last axis is not known, or there is only one axis.
+        ValueError: at the call, the size of the last axis is unknown, or there is only one axis.
     """
 
     _config = (
@@ -93,14 +93,14 @@ class Dense(Layer):
         require_rank(inputs, self, least=2)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the kernel and the bias.
+        """Make the kernel and the bias.
 
         Args:
             input_shape: ``[..., size]``.
 
         Raises:
-            TypeError: the layer's type is no floating one.
-            ValueError: the size is not known.
+            TypeError: the layer's dtype is not floating.
+            ValueError: the size is unknown.
         """
         dtype = self._dtype or float32
         if not (dtype.is_floating or dtype.is_complex):
@@ -126,12 +126,12 @@ class Dense(Layer):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
-        """The product, the bias and the activation.
+        """Multiply, add the bias and apply the activation.
 
         Args:
             inputs: ``[..., size]``.
-            *args: nothing.
-            **kwargs: nothing.
+            *args: unused.
+            **kwargs: unused.
         """
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.ndims
@@ -145,13 +145,13 @@ class Dense(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """``[..., units]``.
+        """Return ``[..., units]``.
 
         Args:
             input_shape: ``[..., size]``.
 
         Raises:
-            ValueError: fewer than two axes, or the size is not known.
+            ValueError: there are fewer than two axes, or the size is unknown.
         """
         shape = as_shape(input_shape).with_rank_at_least(2)
         if shape[-1].value is None:
@@ -177,7 +177,7 @@ def dense(
     name: str | None = None,
     reuse: Any = None,
 ) -> Tensor:
-    """``activation(matmul(inputs, kernel) + bias)``.
+    """Return ``activation(matmul(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
     >>> hidden = tf.layers.dense(tf.zeros([8, 784]), 100, tf.nn.relu, name="hidden")
@@ -185,26 +185,26 @@ def dense(
     [('hidden/kernel:0', [784, 100]), ('hidden/bias:0', [100])]
 
     Args:
-        inputs: ``[..., size]``, two axes or more, of a type that ``matmul`` takes.
+        inputs: ``[..., size]``, two axes or more, of a type that ``matmul`` supports.
         units: size of the output's last axis.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[size, units]``; None: the scope's.
-        bias_initializer: of the bias, ``[units]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        kernel_initializer: initializer of the kernel, ``[size, units]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[units]``; None: the scope's.
+        kernel_regularizer: function from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        kernel_constraint: a function that optimizers apply to the value after an update.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: ``dense``, made unique.
-        reuse: share the variables of a layer of that name.
+        reuse: whether to share the variables of the layer with that name.
 
     Returns:
         A tensor of the dtype of ``inputs``, ``[..., units]``.
 
     Raises:
-        ValueError: the size of the last axis is not known, there is only one axis, or variables may not be shared.
+        ValueError: the size of the last axis is unknown, there is only one axis, or variables may not be shared.
     """
     layer = Dense(
         units,
@@ -227,14 +227,14 @@ def dense(
 
 
 class Dropout(Layer):
-    """``tf.nn.dropout`` while training, else the identity.
+    """Dropout layer: ``tf.nn.dropout`` while training, otherwise the identity.
 
     Args:
-        rate: the share of elements set to zero, from 0 to below 1.
-        noise_shape: shape of the random decisions, which broadcasts to that of the inputs; None: the same.
+        rate: the fraction of elements set to zero, from 0 to below 1.
+        noise_shape: shape of the random mask, which broadcasts to that of the inputs; None: the same shape.
         seed: seed of the random op; None: see ``set_random_seed``.
         name: name of the layer; None: ``dropout``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
     """
 
     _config = ("rate", "noise_shape", "seed")
@@ -251,13 +251,13 @@ class Dropout(Layer):
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
     def call(self, inputs: TensorLike, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
-        """Drops elements, or not.
+        """Apply dropout while training.
 
         Args:
-            inputs: a tensor of floating type.
-            *args: ``training``, too.
-            training: whether this is training: a bool, or a scalar bool tensor.
-            **kwargs: nothing.
+            inputs: a floating tensor.
+            *args: ``training`` may be positional.
+            training: whether the layer is training: a bool, or a scalar bool tensor.
+            **kwargs: unused.
         """
         training = args[0] if args else training
 
@@ -268,10 +268,10 @@ class Dropout(Layer):
         return result
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """The shape of the input.
+        """Return the shape of the input.
 
         Args:
-            input_shape: any.
+            input_shape: any shape.
         """
         return as_shape(input_shape)
 
@@ -284,22 +284,21 @@ def dropout(
     training: TensorLike = False,
     name: str | None = None,
 ) -> Tensor:
-    """``tf.nn.dropout`` while training, else the identity.
+    """Apply ``tf.nn.dropout`` while training, otherwise the identity.
 
     Args:
         inputs: float16, bfloat16, float32 or float64, of any shape.
-        rate: the share of elements set to zero, from 0 to below 1.
-        noise_shape: shape of the random decisions, which broadcasts to that of ``inputs``; None: the shape of
-            ``inputs``.
+        rate: the fraction of elements set to zero, from 0 to below 1.
+        noise_shape: shape of the random mask, which broadcasts to that of ``inputs``; None: the shape of ``inputs``.
         seed: seed of the random op; None: see ``set_random_seed``.
-        training: whether this is training: a bool, or a scalar bool tensor.
+        training: whether the layer is training: a bool, or a scalar bool tensor.
         name: name of the layer; None: ``dropout``, made unique.
 
     Returns:
-        A tensor of the dtype and shape of ``inputs``.
+        A tensor with the dtype and shape of ``inputs``.
 
     Raises:
-        ValueError: while training, ``rate`` is out of range, or ``inputs`` of another type.
+        ValueError: while training, ``rate`` is out of range, or ``inputs`` is not floating-point.
     """
     layer = Dropout(rate, noise_shape, seed, name)
     result: Tensor = layer(convert_to_tensor(inputs), training=training)
@@ -307,15 +306,15 @@ def dropout(
 
 
 class Flatten(Layer):
-    """All axes but the first one in one.
+    """Flatten layer: merges all axes except the first.
 
     Args:
         data_format: ``"channels_last"``, or ``"channels_first"``, which first moves the second axis to the end.
         name: name of the layer; None: ``flatten``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        ValueError: another ``data_format``; when called: a scalar, or a tensor of unknown rank.
+        ValueError: ``data_format`` is unknown; at the call, the input is a scalar or has unknown rank.
     """
 
     _config = ("data_format",)
@@ -332,12 +331,12 @@ class Flatten(Layer):
             )
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Flattens.
+        """Flatten the input.
 
         Args:
             inputs: ``[batch, ...]``.
-            *args: nothing.
-            **kwargs: nothing.
+            *args: unused.
+            **kwargs: unused.
         """
         if self.data_format == "channels_first" and inputs.shape.ndims is not None and inputs.shape.ndims > 1:
             inputs = reshaping.transpose(inputs, [0, *range(2, inputs.shape.ndims), 1])
@@ -347,18 +346,18 @@ class Flatten(Layer):
         return outputs
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """``[batch, size]``, as far as it is known; as in TensorFlow, nothing is known of the size of empty rows.
+        """Return the static shape ``[batch, size]``; as in TensorFlow, the size of empty rows is unknown.
 
         Args:
-            input_shape: ``[batch, ...]``, of a known rank.
+            input_shape: ``[batch, ...]``, of static rank.
         """
         batch, *rest = as_shape(input_shape).as_list()
-        known = [size for size in rest if size]
-        return as_shape([batch, math.prod(known) if len(known) == len(rest) else None])
+        static = [size for size in rest if size]
+        return as_shape([batch, math.prod(static) if len(static) == len(rest) else None])
 
 
 def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """All axes but the first one in one.
+    """Merge all axes except the first.
 
     >>> import gpuplace as tf
     >>> tf.layers.flatten(tf.zeros([8, 28, 28, 1])).shape
@@ -373,7 +372,7 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
         A tensor of the dtype of ``inputs``, ``[batch, size]``.
 
     Raises:
-        ValueError: a scalar, a tensor of unknown rank, or another ``data_format``.
+        ValueError: the input is a scalar or has unknown rank, or ``data_format`` is unknown.
     """
     result: Tensor = Flatten(data_format, name)(convert_to_tensor(inputs))
     return result

@@ -1,4 +1,4 @@
-"""``tf.layers.InputSpec``: what a layer takes.
+"""``tf.layers.InputSpec``: requirements on a layer's input.
 
 Source: tensorflow/python/keras/engine/input_spec.py, release 1.15.
 """
@@ -17,22 +17,22 @@ __all__ = ["InputSpec", "assert_input_compatibility", "to_tensor_shape"]
 
 
 class InputSpec:
-    """The rank, type and sizes that an input of a layer must have.
+    """The rank, dtype and sizes that an input of a layer must have.
 
     >>> InputSpec(ndim=4, axes={-1: 3})
     InputSpec(ndim=4, axes={-1: 3})
 
     Args:
-        dtype: its type; None: any.
-        shape: its sizes, None for one that may be any; None: any.
-        ndim: its rank; None: any. That of ``shape`` where there is one.
-        max_ndim: its greatest rank; None: any.
-        min_ndim: its least rank; None: any.
-        axes: number of a dimension -> its size; None: any.
+        dtype: required dtype; None: any.
+        shape: required sizes, with None for any size; None: any shape.
+        ndim: required rank; None: any, or that of ``shape``.
+        max_ndim: maximum rank; None: any.
+        min_ndim: minimum rank; None: any.
+        axes: index of a dimension -> its size; None: any.
 
     Raises:
-        TypeError: a number in ``axes`` is none.
-        ValueError: it is greater than the rank allows.
+        TypeError: a key in ``axes`` is not a number.
+        ValueError: an axis is out of range for the rank.
     """
 
     def __init__(
@@ -63,23 +63,23 @@ class InputSpec:
         )
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make another one like it."""
+        """Return the arguments that make an equal spec."""
         return {
             name: getattr(self, name) for name in ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
         }
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> InputSpec:
-        """One of these arguments.
+        """Return a spec with these arguments.
 
         Args:
-            config: as ``get_config`` gives it.
+            config: arguments from ``get_config``.
         """
         return cls(**config)
 
 
 def to_tensor_shape(spec: InputSpec) -> TensorShape:
-    """What a spec says of the shape.
+    """Return the shape that a spec requires.
 
     Args:
         spec: the spec.
@@ -95,15 +95,15 @@ def to_tensor_shape(spec: InputSpec) -> TensorShape:
 
 
 def assert_input_compatibility(input_spec: Any, inputs: TensorLike, layer_name: str) -> None:
-    """Checks that inputs are what a layer takes.
+    """Check that inputs match a layer's specs.
 
     Args:
-        input_spec: an `InputSpec` for each input, in their structure; None for any.
+        input_spec: an `InputSpec` for each input, in their structure; None: any.
         inputs: a tensor, or a structure of tensors.
         layer_name: the layer's name.
 
     Raises:
-        ValueError: they are not.
+        ValueError: the inputs do not match.
     """
     if not input_spec:
         return
@@ -125,9 +125,9 @@ def assert_input_compatibility(input_spec: Any, inputs: TensorLike, layer_name: 
 
 
 def _fault(tensor: Any, spec: InputSpec) -> str | None:
-    """What is wrong with an input, in Keras's words; None where nothing is."""
+    """Return Keras's message for an input that does not match a spec; None if it matches."""
     rank, sizes = tensor.shape.ndims, tensor.shape.sizes
-    wants_rank = any(one is not None for one in (spec.ndim, spec.min_ndim, spec.max_ndim))
+    wants_rank = any(item is not None for item in (spec.ndim, spec.min_ndim, spec.max_ndim))
     if rank is None:
         if wants_rank:
             return "its rank is undefined, but the layer requires a defined rank."
@@ -150,8 +150,8 @@ def _fault(tensor: Any, spec: InputSpec) -> str | None:
 
 def _fits(tensor: Any, shape: Sequence[int | None]) -> bool:
     return all(
-        wanted is None or size in (wanted, None)
-        for wanted, size in zip(shape, tensor.shape.sizes, strict=False)
+        expected is None or size in (expected, None)
+        for expected, size in zip(shape, tensor.shape.sizes, strict=False)
     )
 
 

@@ -1,6 +1,6 @@
-"""Batch normalisation as a layer.
+"""Batch normalisation layer.
 
-Images with known channels are normalised in one op (``FusedBatchNormV3``); everything else in single ops.
+Images with a static number of channels are normalised in one op (``FusedBatchNormV3``), other tensors in several.
 
 Source: tensorflow/python/layers/normalization.py and keras/layers/normalization.py, release 1.15.
 """
@@ -34,8 +34,8 @@ from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike, Ten
 __all__ = ["BatchNormalization", "batch_normalization"]
 
 
-def _always(training: Any) -> bool | None:
-    """Whether this is training, None where that is known at run time only."""
+def _static_training(training: Any) -> bool | None:
+    """Return whether the layer is training; None if that is only known at run time."""
     if not isinstance(training, Tensor):
         return bool(training)
     value = constant_value(training)
@@ -43,38 +43,40 @@ def _always(training: Any) -> bool | None:
 
 
 class BatchNormalization(Layer):
-    """Normalises each channel: by the batch while training, else by the moving averages.
+    """Batch normalisation layer: normalises by the batch while training, otherwise by the moving averages.
 
-    The operations that move the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; nothing runs them by itself.
+    Updates of the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; run them explicitly.
 
     Args:
-        axis: the axis of the channels, or a list of axes, which are normalised together over all others; negative ones
+        axis: the axis of the channels, or a list of axes, which are normalised jointly over all others; negative values
             count from the end.
-        momentum: how much of the moving averages is kept, a number from 0 to 1.
-        epsilon: added to the variance against division by zero.
-        center: add a learnt offset ``beta``, ``[channels]``.
-        scale: multiply by a learnt factor ``gamma``, ``[channels]``.
-        beta_initializer: initial offset.
-        gamma_initializer: initial factor.
-        moving_mean_initializer: initial moving mean.
-        moving_variance_initializer: initial moving variance.
-        beta_regularizer: from the offset to a scalar loss; None: the scope's.
-        gamma_regularizer: from the factor to a scalar loss; None: the scope's.
-        beta_constraint: a function from the value to a value, applied by optimizers after an update.
+        momentum: fraction of the moving averages to keep, a number from 0 to 1.
+        epsilon: added to the variance to avoid division by zero.
+        center: whether to add a learnt offset ``beta``, ``[channels]``.
+        scale: whether to multiply by a learnt factor ``gamma``, ``[channels]``.
+        beta_initializer: initializer of the offset.
+        gamma_initializer: initializer of the factor.
+        moving_mean_initializer: initializer of the moving mean.
+        moving_variance_initializer: initializer of the moving variance.
+        beta_regularizer: function from the offset to a scalar loss; None: the scope's.
+        gamma_regularizer: function from the factor to a scalar loss; None: the scope's.
+        beta_constraint: a function that optimizers apply to the value after an update.
         gamma_constraint: the same for the factor.
-        renorm: batch renormalisation: batches are corrected towards averages of their means and deviations.
-        renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: there are none.
-        renorm_momentum: how much of these averages is kept.
-        fused: use one op for images with channels on the second or last axis; None: where possible.
-        trainable: collect the variables among the trainable ones.
-        virtual_batch_size: normalise by parts of the batch of this size, which divides it; None: by all.
-        adjustment: while training, from the shape of the inputs to a scale and an offset of the normalised values.
+        renorm: whether to use batch renormalisation, which corrects batches towards averages of their means and
+            deviations.
+        renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: no bounds.
+        renorm_momentum: fraction of these averages to keep.
+        fused: whether to use one op for images with channels on the second or last axis; None: where possible.
+        trainable: whether to add the variables to the trainable variables.
+        virtual_batch_size: normalise parts of the batch of this size, which divides it; None: the whole batch.
+        adjustment: function, used while training, from the shape of the inputs to a scale and an offset of the
+            normalised values.
         name: name of the layer; None: ``batch_normalization``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        ValueError: ``renorm_clipping`` has other keys; when called: the rank or the number of channels is not known, or
-            there are no such axes.
+        ValueError: ``renorm_clipping`` has unknown keys; at the call, the rank or the number of channels is unknown, or
+            an axis is out of range.
         TypeError: ``axis`` is neither an integer nor a list.
     """
 
@@ -134,13 +136,13 @@ class BatchNormalization(Layer):
         self.moving_mean: Any = None
         self.moving_variance: Any = None
         self._bessels_correction_test_only = True
-        """False: moving variances of the fused op are of all examples, as those of single ops; TensorFlow's name."""
+        """False: the fused op's moving variances are biased, as those of single ops; the name is TensorFlow's."""
 
     def _axes(self, rank: int, shape: Any) -> list[int]:
-        """The axes of the channels, all counted from the front.
+        """Return the axes of the channels, counted from the front.
 
         Raises:
-            ValueError: there are no such axes, or a batch cannot be parted.
+            ValueError: an axis is out of range, or the batch cannot be divided.
         """
         axes = [self.axis] if isinstance(self.axis, int) else self.axis
         axes = [axis + rank if axis < 0 else axis for axis in axes]
@@ -166,13 +168,14 @@ class BatchNormalization(Layer):
         return axes
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables.
+        """Make the variables.
 
         Args:
-            input_shape: of a known rank, with a known number of channels.
+            input_shape: a shape of static rank with a static number of channels.
 
         Raises:
-            ValueError: one of the two is not known, there are no such axes, or a batch cannot be parted.
+            ValueError: the rank or the number of channels is unknown, an axis is out of range, or the batch cannot be
+                divided.
         """
         shape = as_shape(input_shape)
         rank = shape.ndims
@@ -183,27 +186,27 @@ class BatchNormalization(Layer):
         parted = self.virtual_batch_size is not None
         is_plain = self.renorm or parted or self.adjustment is not None
         self.fused = bool(self.fused) and rank == 4 and axes in ([1], [3]) and not is_plain
-        known = {axis: shape[axis].value for axis in axes}
-        self.input_spec = InputSpec(ndim=rank, axes=known)
-        sizes = list(known.values())
+        channels = {axis: shape[axis].value for axis in axes}
+        self.input_spec = InputSpec(ndim=rank, axes=channels)
+        sizes = list(channels.values())
         if len(axes) > 1 or parted:
-            sizes = [known.get(axis, 1) for axis in range(rank)]
-        if parted:  # the parts of a batch have an axis of their own, the second
+            sizes = [channels.get(axis, 1) for axis in range(rank)]
+        if parted:  # the second axis is that of the batch's parts
             sizes.insert(1, 1)
             self.axis = [axis + 1 for axis in axes]
         dtype = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype or "float32"
         self._param_dtype = dtype
 
-        def learnt(name: str, settings: Any) -> Any:
+        def add_parameter(name: str, settings: Any) -> Any:
             initializer, regularizer, constraint = settings
             return self.add_variable(name, sizes, dtype, initializer, regularizer, constraint=constraint)
 
         if self.scale:
-            self.gamma = learnt("gamma", self._of_gamma)
+            self.gamma = add_parameter("gamma", self._of_gamma)
         elif self.fused:
             self._gamma = constant.constant(1.0, dtype, sizes)
         if self.center:
-            self.beta = learnt("beta", self._of_beta)
+            self.beta = add_parameter("beta", self._of_beta)
         elif self.fused:
             self._beta = constant.constant(0.0, dtype, sizes)
         scope: Any = self._scope
@@ -241,17 +244,17 @@ class BatchNormalization(Layer):
                 self.renorm_stddev = average("renorm_stddev", deviation)
 
     def _variance_initializer(self) -> Any:
-        given = self.moving_variance_initializer
-        return given() if inspect.isclass(given) else given
+        initializer = self.moving_variance_initializer
+        return initializer() if inspect.isclass(initializer) else initializer
 
     def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
-        """Normalises.
+        """Normalise the input.
 
         Args:
-            inputs: a tensor of floating type.
-            *args: ``training``, too.
-            training: whether this is training: a bool, or a scalar bool tensor.
-            **kwargs: nothing.
+            inputs: a floating tensor.
+            *args: ``training`` may be positional.
+            training: whether the layer is training: a bool, or a scalar bool tensor.
+            **kwargs: unused.
         """
         training = args[0] if args else training
         if self.fused:
@@ -283,7 +286,7 @@ class BatchNormalization(Layer):
             )
 
         output, mean, variance = smart_cond(training, by_batch, by_averages)
-        always = _always(training)
+        always = _static_training(training)
         if always is None:
             momentum = smart_cond(
                 training, lambda: convert_to_tensor(self.momentum), lambda: convert_to_tensor(1.0)
@@ -296,15 +299,15 @@ class BatchNormalization(Layer):
             )
             variance *= (count - 1) / count
         if always is not False:
-            self.add_update(_moved(self.moving_mean, mean, momentum))
-            self.add_update(_moved(self.moving_variance, variance, momentum))
+            self.add_update(_moving_update(self.moving_mean, mean, momentum))
+            self.add_update(_moving_update(self.moving_variance, variance, momentum))
         result: Tensor = output
         return result
 
     def _plain(self, inputs: Any, training: Any) -> Tensor:
-        """Normalisation in single ops, for any rank and type."""
+        """Normalise in single ops, for any rank and dtype."""
         rank: int = inputs.shape.ndims
-        axes = [one for one in range(rank) if one not in self.axis]
+        axes = [item for item in range(rank) if item not in self.axis]
         parted = self.virtual_batch_size is not None
         if parted:
             del axes[1]
@@ -318,11 +321,11 @@ class BatchNormalization(Layer):
 
         scale, offset = spread(self.gamma), spread(self.beta)
         mean, variance = self.moving_mean, self.moving_variance
-        if _always(training) is not False:
+        if _static_training(training) is not False:
             if self.adjustment is not None:
-                given = self.adjustment(reshaping.shape(inputs))
-                factor = smart_cond(training, lambda: given[0], lambda: constant.ones_like(given[0]))
-                summand = smart_cond(training, lambda: given[1], lambda: constant.zeros_like(given[1]))
+                adjusted = self.adjustment(reshaping.shape(inputs))
+                factor = smart_cond(training, lambda: adjusted[0], lambda: constant.ones_like(adjusted[0]))
+                summand = smart_cond(training, lambda: adjusted[1], lambda: constant.zeros_like(adjusted[1]))
                 scale, offset = _composed(factor, summand, scale, offset)
             batch_mean, batch_variance = moments(
                 cast(inputs, self._param_dtype), axes, keep_dims=parted or len(self.axis) > 1
@@ -353,19 +356,19 @@ class BatchNormalization(Layer):
         return result
 
     def _update(self, moving: Any, value: Any, training: Any) -> Any:
-        return smart_cond(training, lambda: _moved(moving, value, self.momentum), lambda: moving)
+        return smart_cond(training, lambda: _moving_update(moving, value, self.momentum), lambda: moving)
 
     def _update_deviation(self, variance: Any, training: Any) -> Any:
-        """The update of the moving deviation, and of the moving variance by it."""
+        """Return the update of the moving deviation, and that of the moving variance."""
 
         def updated() -> Any:
-            deviation = _moved(self.moving_stddev, unary.sqrt(variance + self.epsilon), self.momentum)
-            return _replaced(self.moving_variance, relu(deviation * deviation - self.epsilon))
+            deviation = _moving_update(self.moving_stddev, unary.sqrt(variance + self.epsilon), self.momentum)
+            return _assign_update(self.moving_variance, relu(deviation * deviation - self.epsilon))
 
         return smart_cond(training, updated, lambda: self.moving_variance)
 
     def _corrections(self, mean: TensorLike, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
-        """What brings a batch's normalised values to those of the averages: ``r`` and ``d``; mean and variance again.
+        """Return the renormalisation corrections ``r`` and ``d``, and the mean and variance.
 
         Source: Ioffe, Batch Renormalization (2017), and keras/layers/normalization.py, release 1.15.
         """
@@ -373,7 +376,7 @@ class BatchNormalization(Layer):
         average = maximum(self.renorm_stddev, unary.sqrt(self.epsilon))
         r = deviation / average
         d = (mean - self.renorm_mean) / average
-        with get_default_graph().control_dependencies([r, d]):  # before the averages move
+        with get_default_graph().control_dependencies([r, d]):  # before the averages are updated
             mean, deviation = reshaping.identity(mean), reshaping.identity(deviation)
         bounds = self.renorm_clipping
         if bounds.get("rmin") is not None:
@@ -395,20 +398,22 @@ class BatchNormalization(Layer):
     def _renorm_moved(self, moving: Any, value: Any, training: Any) -> Any:
         value = reshaping.identity(value)
         return smart_cond(
-            training, lambda: _moved(moving, value, self.renorm_momentum), lambda: reshaping.identity(moving)
+            training,
+            lambda: _moving_update(moving, value, self.renorm_momentum),
+            lambda: reshaping.identity(moving),
         )
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """The shape of the input.
+        """Return the shape of the input.
 
         Args:
-            input_shape: any.
+            input_shape: any shape.
         """
         return as_shape(input_shape)
 
 
 def _composed(scale: TensorLike, offset: TensorLike, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
-    """The scale and the offset of two transformations, one after the other."""
+    """Return the scale and the offset of two successive transformations."""
     if then_scale is not None:
         scale = scale * then_scale
         offset = offset * then_scale
@@ -417,15 +422,15 @@ def _composed(scale: TensorLike, offset: TensorLike, then_scale: Any, then_offse
     return scale, offset
 
 
-def _replaced(variable: Any, value: Any) -> Any:
-    """The update of a variable by another value."""
+def _assign_update(variable: Any, value: Any) -> Any:
+    """Return the update that assigns a value to a variable."""
     graph = get_default_graph()
     with graph.name_scope("AssignNewValue") as scope, graph.colocate_with(variable.op):
         return state.assign(variable, value, name=scope)
 
 
-def _moved(moving: Any, value: Tensor, momentum: Any) -> Any:
-    """The update of a moving average."""
+def _moving_update(moving: Any, value: Tensor, momentum: Any) -> Any:
+    """Return the update of a moving average."""
     graph = get_default_graph()
     with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(moving.op):
         rest: Any = convert_to_tensor(1.0 - momentum, name="decay")
@@ -461,43 +466,45 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Function | None = None,
 ) -> Tensor:
-    """Normalises each channel: by the batch while training, else by the moving averages.
+    """Normalise each channel: by the batch while training, otherwise by the moving averages.
 
-    The operations that move the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; nothing runs them by itself.
+    Updates of the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; run them explicitly.
 
     Args:
-        inputs: float16, bfloat16, float32 or float64, of a known rank; images, four axes with channels as the second or
-            the last, are normalised in one op, which knows no float64.
-        axis: the axis of the channels; negative ones count from the end.
-        momentum: how much of the moving averages is kept, a number from 0 to 1.
-        epsilon: added to the variance against division by zero.
-        center: add a learnt offset ``beta``, ``[channels]``.
-        scale: multiply by a learnt factor ``gamma``, ``[channels]``.
-        beta_initializer: initial offset.
-        gamma_initializer: initial factor.
-        moving_mean_initializer: initial moving mean.
-        moving_variance_initializer: initial moving variance.
-        beta_regularizer: from the offset to a scalar loss; None: the scope's.
-        gamma_regularizer: from the factor to a scalar loss; None: the scope's.
-        beta_constraint: a function from the value to a value, applied by optimizers after an update.
+        inputs: float16, bfloat16, float32 or float64, of static rank; images (four axes, with channels second or last)
+            are normalised in one op, except in float64.
+        axis: the axis of the channels; negative values count from the end.
+        momentum: fraction of the moving averages to keep, a number from 0 to 1.
+        epsilon: added to the variance to avoid division by zero.
+        center: whether to add a learnt offset ``beta``, ``[channels]``.
+        scale: whether to multiply by a learnt factor ``gamma``, ``[channels]``.
+        beta_initializer: initializer of the offset.
+        gamma_initializer: initializer of the factor.
+        moving_mean_initializer: initializer of the moving mean.
+        moving_variance_initializer: initializer of the moving variance.
+        beta_regularizer: function from the offset to a scalar loss; None: the scope's.
+        gamma_regularizer: function from the factor to a scalar loss; None: the scope's.
+        beta_constraint: a function that optimizers apply to the value after an update.
         gamma_constraint: the same for the factor.
         training: whether to normalise by the batch: a bool, or a scalar bool tensor.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: ``batch_normalization``, made unique.
-        reuse: share the variables of a layer of that name.
-        renorm: batch renormalisation: batches are corrected towards averages of their means and deviations.
-        renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: there are none.
-        renorm_momentum: how much of these averages is kept.
-        fused: use one op for images with channels on the second or last axis; None: where possible.
-        virtual_batch_size: normalise by parts of the batch of this size, which divides it; None: by all.
-        adjustment: while training, from the shape of the inputs to a scale and an offset of the normalised values.
+        reuse: whether to share the variables of the layer with that name.
+        renorm: whether to use batch renormalisation, which corrects batches towards averages of their means and
+            deviations.
+        renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: no bounds.
+        renorm_momentum: fraction of these averages to keep.
+        fused: whether to use one op for images with channels on the second or last axis; None: where possible.
+        virtual_batch_size: normalise parts of the batch of this size, which divides it; None: the whole batch.
+        adjustment: function, used while training, from the shape of the inputs to a scale and an offset of the
+            normalised values.
 
     Returns:
-        A tensor of the dtype and shape of ``inputs``.
+        A tensor with the dtype and shape of ``inputs``.
 
     Raises:
-        TypeError: ``inputs`` has another dtype.
-        ValueError: the rank, or the number of channels, is not known, or arguments do not fit.
+        TypeError: ``inputs`` has an unsupported dtype.
+        ValueError: the rank or the number of channels is unknown, or arguments do not match.
     """
     layer = BatchNormalization(
         axis,

@@ -1,4 +1,4 @@
-"""Pooling as layers.
+"""Pooling layers.
 
 Source: tensorflow/python/layers/pooling.py and keras/layers/pooling.py, release 1.15.
 """
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class PoolingBase(Layer):
-    """What pools share."""
+    """Base class of pooling layers."""
 
     _rank = 2
     _pooled: Callable[..., Any]
@@ -57,19 +57,20 @@ class PoolingBase(Layer):
         require_rank(inputs, self, rank=self._rank + 2)
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools.
+        """Pool the input.
 
         Args:
-            inputs: ``[batch, *space, channels]``, or with the channels first; as many axes of space as the name says.
-            *args: nothing.
-            **kwargs: nothing.
+            inputs: ``[batch, *spatial, channels]``, or with the channels first; the class name gives the number of
+                spatial axes.
+            *args: unused.
+            **kwargs: unused.
         """
         padding, layout = self.padding.upper(), LAYOUTS[max(2, self._rank)][self._first]
         if self._rank > 1:
             result: Tensor = self._pooled(inputs, self.pool_size, self.strides, padding, data_format=layout)
             return result
         axis = 3 if self._first else 2
-        # Sequences stand as columns: a window of one column.
+        # Pool sequences as images of one column.
         images = reshaping.expand_dims(inputs, axis)
         outputs = self._pooled(images, (*self.pool_size, 1), (*self.strides, 1), padding, data_format=layout)
         return reshaping.squeeze(outputs, axis)
@@ -77,19 +78,19 @@ class PoolingBase(Layer):
 
 @init_defaults()
 class MaxPooling2D(PoolingBase):
-    """The largest element of each window, channel by channel.
+    """2D max pooling layer: the largest element of each window, channel by channel.
 
     Args:
         pool_size: rows and columns of the window, one or two integers.
-        strides: how far the window moves, in pixels: one or two integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: steps of the window in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         name: name of the layer; None: ``max_pooling2d``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the rank is not 4, the window does not fit, or an argument has another value.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the rank is not 4, the window does not fit, or an argument is invalid.
     """
 
     _pooled = staticmethod(max_pool)
@@ -97,19 +98,19 @@ class MaxPooling2D(PoolingBase):
 
 @init_defaults()
 class AveragePooling2D(PoolingBase):
-    """The mean of each window, channel by channel; pixels of the border do not count.
+    """2D average pooling layer: the mean of each window, channel by channel; pixels of the border do not count.
 
     Args:
         pool_size: rows and columns of the window, one or two integers.
-        strides: how far the window moves, in pixels: one or two integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: steps of the window in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         name: name of the layer; None: ``average_pooling2d``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the rank is not 4, the window does not fit, or an argument has another value.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the rank is not 4, the window does not fit, or an argument is invalid.
     """
 
     _pooled = staticmethod(avg_pool)
@@ -117,19 +118,19 @@ class AveragePooling2D(PoolingBase):
 
 @init_defaults()
 class MaxPooling1D(PoolingBase):
-    """The largest element of each window of sequences, channel by channel.
+    """1D max pooling layer: the largest element of each window of sequences, channel by channel.
 
     Args:
         pool_size: length of the window, an integer.
-        strides: how far the window moves, an integer.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: step of the window, an integer.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         name: name of the layer; None: ``max_pooling1d``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the rank is not 3, the window does not fit, or an argument has another value.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the rank is not 3, the window does not fit, or an argument is invalid.
     """
 
     _rank = 1
@@ -138,19 +139,19 @@ class MaxPooling1D(PoolingBase):
 
 @init_defaults()
 class AveragePooling1D(PoolingBase):
-    """The mean of each window of sequences, channel by channel; what lies beyond the border does not count.
+    """1D average pooling layer: the mean of each window of sequences; elements beyond the border do not count.
 
     Args:
         pool_size: length of the window, an integer.
-        strides: how far the window moves, an integer.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: step of the window, an integer.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         name: name of the layer; None: ``average_pooling1d``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the rank is not 3, the window does not fit, or an argument has another value.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the rank is not 3, the window does not fit, or an argument is invalid.
     """
 
     _rank = 1

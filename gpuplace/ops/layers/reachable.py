@@ -1,4 +1,4 @@
-"""What can be reached from tensors along the edges of a graph."""
+"""The tensors and operations reachable from tensors along the edges of a graph."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from gpuplace.graph.operation import Operation, Tensor
 
 
 def reachable_from(inputs: Iterable[Any], targets: Iterable[Any] | None = None) -> set[Any]:
-    """What can be reached from tensors along the edges of the graph, control edges among them.
+    """Return everything reachable from tensors along the edges of a graph, including control edges.
 
     Args:
         inputs: tensors, operations or variables.
-        targets: where these are all found, no more is looked for; None: everything is.
+        targets: stop once all of these are reached; None: search everything.
 
     Returns:
-        The inputs, and the tensors and operations behind them.
+        The inputs, and the tensors and operations reachable from them.
 
     Raises:
-        TypeError: something else.
+        TypeError: an item is not an operation, variable or tensor.
     """
     reached = set(inputs)
     waiting = list(reached)
-    wanted = None if targets is None else set(targets) - reached
-    while waiting and wanted != set():
+    remaining = None if targets is None else set(targets) - reached
+    while waiting and remaining != set():
         for other in _following(waiting.pop(0)):
             if other not in reached:
                 reached.add(other)
                 waiting.append(other)
-                if wanted is not None:
-                    wanted.discard(other)
+                if remaining is not None:
+                    remaining.discard(other)
     return reached
 
 
-def _following(one: Any) -> list[Any]:
-    if isinstance(one, Operation):
-        return [*one.outputs, *one.control_outputs]
-    if isinstance(one, Tensor):
-        return list(one.consumers())
-    if hasattr(one, "op") and hasattr(one, "initializer"):
-        return [one.op]
-    raise TypeError(f"Expected Operation, Variable, or Tensor, got {one}")
+def _following(item: Any) -> list[Any]:
+    if isinstance(item, Operation):
+        return [*item.outputs, *item.control_outputs]
+    if isinstance(item, Tensor):
+        return list(item.consumers())
+    if hasattr(item, "op") and hasattr(item, "initializer"):
+        return [item.op]
+    raise TypeError(f"Expected Operation, Variable, or Tensor, got {item}")

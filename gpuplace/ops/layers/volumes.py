@@ -1,4 +1,4 @@
-"""Convolutions and poolings of volumes as layers.
+"""Convolution and pooling layers for volumes.
 
 Source: tensorflow/python/layers/convolutional.py, pooling.py and keras/layers/convolutional.py, release 1.15.
 """
@@ -25,7 +25,7 @@ __all__ = [
 
 @init_defaults(strides=(1, 1, 1), dilation_rate=(1, 1, 1))
 class Conv3D(DilatedConv):
-    """``activation(conv3d(inputs, kernel) + bias)``.
+    """3D convolution layer: ``activation(conv3d(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
     >>> tf.layers.conv3d(tf.zeros([2, 8, 8, 8, 3]), filters=4, kernel_size=3).shape
@@ -34,26 +34,26 @@ class Conv3D(DilatedConv):
     Args:
         filters: number of output channels.
         kernel_size: planes, rows and columns of the window, one or three integers.
-        strides: how far the window moves: one or three integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: steps of the window: one or three integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: distance of the window's elements: one or three integers.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[planes, rows, columns, in_channels, filters]``; None: the scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        dilation_rate: spacing of the window's elements: one or three integers.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        kernel_initializer: initializer of ``[planes, rows, columns, in_channels, filters]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: function from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        kernel_constraint: a function that optimizers apply to the value after an update.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         InvalidArgumentError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -73,7 +73,7 @@ class Conv3D(DilatedConv):
 
 @init_defaults(strides=(1, 1, 1))
 class Conv3DTranspose(TransposedConv):
-    """``activation(conv3d_transpose(inputs, kernel) + bias)``: makes larger volumes of small ones.
+    """3D transposed convolution layer for upsampling: ``activation(conv3d_transpose(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
     >>> tf.layers.conv3d_transpose(tf.zeros([2, 4, 4, 4, 8]), 3, 3, strides=2, padding="same").shape
@@ -82,25 +82,25 @@ class Conv3DTranspose(TransposedConv):
     Args:
         filters: number of output channels.
         kernel_size: planes, rows and columns of the window, one or three integers.
-        strides: by how much larger the volumes become: one or three integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: upsampling factors: one or three integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[planes, rows, columns, filters, in_channels]``; None: the scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        activation: a function from tensor to tensor; None: none.
+        use_bias: whether to add a bias.
+        kernel_initializer: initializer of ``[planes, rows, columns, filters, in_channels]``; None: the scope's.
+        bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: function from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: function from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: function from the output to a scalar loss.
+        kernel_constraint: a function that optimizers apply to the value after an update.
         bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
+        trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, an argument has another value, or variables may not be shared.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the number of channels is unknown, an argument is invalid, or variables may not be shared.
         InvalidArgumentError: at run time, ``"channels_first"`` on a CPU.
     """
 
@@ -110,19 +110,19 @@ class Conv3DTranspose(TransposedConv):
 
 @init_defaults()
 class MaxPooling3D(PoolingBase):
-    """The largest element of each window, channel by channel.
+    """3D max pooling layer: the largest element of each window, channel by channel.
 
     Args:
         pool_size: planes, rows and columns of the window, one or three integers.
-        strides: how far the window moves: one or three integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: steps of the window: one or three integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         name: name of the layer; None: ``max_pooling3d``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the rank is not 5, the window does not fit, or an argument has another value.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the rank is not 5, the window does not fit, or an argument is invalid.
     """
 
     _rank = 3
@@ -131,19 +131,19 @@ class MaxPooling3D(PoolingBase):
 
 @init_defaults()
 class AveragePooling3D(PoolingBase):
-    """The mean of each window, channel by channel; what lies beyond the border does not count.
+    """3D average pooling layer: the mean of each window; elements beyond the border do not count.
 
     Args:
         pool_size: planes, rows and columns of the window, one or three integers.
-        strides: how far the window moves: one or three integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
+        strides: steps of the window: one or three integers.
+        padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         name: name of the layer; None: ``average_pooling3d``, made unique.
-        **kwargs: those of ``Layer``.
+        **kwargs: arguments of ``Layer``.
 
     Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the rank is not 5, the window does not fit, or an argument has another value.
+        TypeError: the inputs have an unsupported dtype.
+        ValueError: the rank is not 5, the window does not fit, or an argument is invalid.
     """
 
     _rank = 3

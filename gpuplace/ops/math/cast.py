@@ -37,37 +37,37 @@ __all__ = [
 
 
 def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns ``x`` with another element type; as it is where it has that type.
+    """Return ``x`` with another dtype, or ``x`` itself if it already has that dtype.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.cast([1.9, -1.9], tf.int32)).tolist()
     [1, -1]
 
     Args:
-        x: numbers or bools of any shape; of a sparse tensor or slices the values are cast.
-        dtype: the type wanted. To integers fractions are cut off; to real types the real part is kept; to bool
-            everything but zero is True.
+        x: numbers or bools of any shape; for a sparse tensor or ``IndexedSlices``, the values are cast.
+        dtype: the new dtype. Casts to integers truncate; casts to real types keep the real part; to bool, everything
+            but zero is True.
         name: name of the op.
 
     Returns:
         A tensor of type ``dtype``, in ``x``'s shape.
 
     Raises:
-        TypeError: ``dtype`` is no type, or ``x`` cannot become a tensor.
+        TypeError: ``dtype`` is not a type, or ``x`` cannot become a tensor.
     """
-    wanted = as_dtype(dtype).base_dtype
-    if isinstance(x, Tensor) and x.dtype.base_dtype is wanted:
+    target = as_dtype(dtype).base_dtype
+    if isinstance(x, Tensor) and x.dtype.base_dtype is target:
         return x
-    made: Any = None
+    result: Any = None
     if isinstance(x, SparseTensor):
-        made = SparseTensor(x.indices, cast(x.values, wanted, name), x.dense_shape)
+        result = SparseTensor(x.indices, cast(x.values, target, name), x.dense_shape)
     elif isinstance(x, IndexedSlices):
-        made = IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
-    if made is not None:
-        return made
+        result = IndexedSlices(cast(x.values, target, name), x.indices, x.dense_shape)
+    if result is not None:
+        return result
     with name_scope(name, "Cast", [x]) as scope:
         x = convert_to_tensor(x, name="x")
-        return x if x.dtype.base_dtype is wanted else new("Cast", scope, x=x, DstT=wanted)
+        return x if x.dtype.base_dtype is target else new("Cast", scope, x=x, DstT=target)
 
 
 @binder("Cast", elementwise=True)
@@ -76,16 +76,16 @@ def _cast(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[
         raise UnimplementedError.of(
             f"Cast {attrs['SrcT'].name} to {attrs['DstT'].name} is not supported",
             op=op,
-            hint="tf.string_to_number and tf.as_string convert texts",
+            hint="convert strings with tf.string_to_number and tf.as_string",
         )
-    wanted = attrs["DstT"].as_numpy_dtype
+    target = attrs["DstT"].as_numpy_dtype
     if attrs["SrcT"].is_complex and not attrs["DstT"].is_complex:
         if attrs["DstT"].is_bool:
             return lambda x: xp.asarray(x != 0)
-        return lambda x: x.real.astype(wanted)
+        return lambda x: x.real.astype(target)
     if attrs["SrcT"].base_dtype.size == 1 and attrs["SrcT"].is_quantized:
-        return lambda x: xp.asarray(x).astype(wanted)
-    return lambda x: x.astype(wanted)
+        return lambda x: xp.asarray(x).astype(target)
+    return lambda x: x.astype(target)
 
 
 shape_function("Cast")(same_shape)
@@ -99,7 +99,7 @@ def _cast_grad(op: Operation, grad: Tensor) -> Tensor | None:
 
 
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns ``value`` with another element type; what is out of its range becomes its least or greatest value.
+    """Return ``value`` with another dtype; values out of its range become its minimum or maximum.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.saturate_cast([300.0, -5.0], tf.uint8)).tolist()
@@ -107,116 +107,116 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
     Args:
         value: real numbers of any shape.
-        dtype: the type wanted.
+        dtype: the new dtype.
         name: name of the last op.
 
     Returns:
         A tensor of type ``dtype``, in ``value``'s shape.
     """
-    wanted = as_dtype(dtype).base_dtype
+    target = as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast", [value]) as scope:
         value = convert_to_tensor(value, name="value")
-        given = value.dtype.base_dtype
-        if given.min < wanted.min:
-            value = new("Maximum", x=value, y=convert_to_tensor(wanted.min, given, name="min"))
-        if given.max > wanted.max:
-            value = new("Minimum", x=value, y=convert_to_tensor(wanted.max, given, name="max"))
-        return cast(value, wanted, name=scope)
+        source = value.dtype.base_dtype
+        if source.min < target.min:
+            value = new("Maximum", x=value, y=convert_to_tensor(target.min, source, name="min"))
+        if source.max > target.max:
+            value = new("Minimum", x=value, y=convert_to_tensor(target.max, source, name="max"))
+        return cast(value, target, name=scope)
 
 
 def to_float(x: TensorLike, name: str = "ToFloat") -> Tensor:
-    """Casts to float32. Deprecated in 1.15; use ``cast``.
+    """Cast to float32. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        float32, in ``x``'s shape; ``x`` itself where it has that type.
+        float32, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, float32, name=name)
 
 
 def to_double(x: TensorLike, name: str = "ToDouble") -> Tensor:
-    """Casts to float64. Deprecated in 1.15; use ``cast``.
+    """Cast to float64. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        float64, in ``x``'s shape; ``x`` itself where it has that type.
+        float64, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, float64, name=name)
 
 
 def to_int32(x: TensorLike, name: str = "ToInt32") -> Tensor:
-    """Casts to int32. Deprecated in 1.15; use ``cast``.
+    """Cast to int32. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        int32, in ``x``'s shape; ``x`` itself where it has that type.
+        int32, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, int32, name=name)
 
 
 def to_int64(x: TensorLike, name: str = "ToInt64") -> Tensor:
-    """Casts to int64. Deprecated in 1.15; use ``cast``.
+    """Cast to int64. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        int64, in ``x``'s shape; ``x`` itself where it has that type.
+        int64, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, int64, name=name)
 
 
 def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> Tensor:
-    """Casts to bfloat16. Deprecated in 1.15; use ``cast``.
+    """Cast to bfloat16. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        bfloat16, in ``x``'s shape; ``x`` itself where it has that type.
+        bfloat16, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, bfloat16, name=name)
 
 
 def to_complex64(x: TensorLike, name: str = "ToComplex64") -> Tensor:
-    """Casts to complex64. Deprecated in 1.15; use ``cast``.
+    """Cast to complex64. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        complex64, in ``x``'s shape; ``x`` itself where it has that type.
+        complex64, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, complex64, name=name)
 
 
 def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Tensor:
-    """Casts to complex128. Deprecated in 1.15; use ``cast``.
+    """Cast to complex128. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        complex128, in ``x``'s shape; ``x`` itself where it has that type.
+        complex128, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, complex128, name=name)
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns the same bytes read as another type.
+    """Reinterpret the bytes as another type.
 
     >>> import gpuplace as tf
     >>> tf.bitcast(tf.zeros([2, 3]), tf.uint8).shape.as_list()  # four bytes a float
@@ -224,48 +224,48 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
     Args:
         input: numbers of any shape.
-        type: the number type to read them as. A narrower one adds a last dimension; a wider one takes the last
-            dimension, which must hold the parts of one element.
+        type: the new number type. A narrower type adds a last dimension; a wider one removes the last dimension, which
+            must hold the parts of one element.
         name: name of the op.
 
     Returns:
         A tensor of that type.
 
     Raises:
-        TypeError: one of the types is bool, string or another that has no fixed bytes.
-        ValueError: the last dimension is known not to hold one element.
-        InvalidArgumentError: when it runs: it does not.
+        TypeError: one of the types is bool, string or another type without a fixed size.
+        ValueError: the last dimension is known not to hold exactly one element.
+        InvalidArgumentError: at run time, the last dimension does not hold exactly one element.
     """
     return new("Bitcast", name, input=input, type=type)
 
 
 @compute("Bitcast", shares=True)
 def _bitcast(xp: ArrayModule, input: Array, *, type: Any) -> Array:
-    old, wanted = input.dtype.itemsize, type.numpy_dtype
-    if old == wanted.itemsize:
-        return xp.ascontiguousarray(input).view(wanted).reshape(input.shape)
-    if old > wanted.itemsize:
-        parts = old // wanted.itemsize
-        return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(*input.shape, parts)
-    parts = wanted.itemsize // old
+    old, new_size = input.dtype.itemsize, type.numpy_dtype
+    if old == new_size.itemsize:
+        return xp.ascontiguousarray(input).view(new_size).reshape(input.shape)
+    if old > new_size.itemsize:
+        parts = old // new_size.itemsize
+        return xp.ascontiguousarray(input).reshape(-1).view(new_size).reshape(*input.shape, parts)
+    parts = new_size.itemsize // old
     if not input.ndim or input.shape[-1] != parts:
         raise InvalidArgumentError.of(
             f"Cannot bitcast from {as_dtype(input.dtype).short_name} to {type.short_name}: shape"
             f" [{','.join(map(str, input.shape))}]"
         )
-    return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(input.shape[:-1])
+    return xp.ascontiguousarray(input).reshape(-1).view(new_size).reshape(input.shape[:-1])
 
 
 @shape_function("Bitcast")
 def _bitcast_shape(op: Operation) -> Any:
-    old, wanted = op.attrs["T"].size, op.attrs["type"].size
+    old, new_size = op.attrs["T"].size, op.attrs["type"].size
     sizes = op.inputs[0].shape.sizes
-    if sizes is None or old == wanted:
-        return (op.inputs[0].shape if old == wanted else UNKNOWN_SHAPE,)
-    if old > wanted:
-        return (TensorShape.of((*sizes, old // wanted)),)
+    if sizes is None or old == new_size:
+        return (op.inputs[0].shape if old == new_size else UNKNOWN_SHAPE,)
+    if old > new_size:
+        return (TensorShape.of((*sizes, old // new_size)),)
     if not sizes:
         raise ValueError("Cannot bitcast due to shape. 0 is not a vector")
-    if sizes[-1] not in (None, wanted // old):
-        raise ValueError(f"Cannot bitcast due to shape. {sizes[-1]} does not match {wanted // old}")
+    if sizes[-1] not in (None, new_size // old):
+        raise ValueError(f"Cannot bitcast due to shape. {sizes[-1]} does not match {new_size // old}")
     return (TensorShape.of(sizes[:-1]),)

@@ -1,4 +1,4 @@
-"""Assertions about tensors: decided when the graph is built where the values are known, else by an ``Assert`` op.
+"""Assertions about tensors: checked while the graph is built for static values, otherwise by an ``Assert`` op.
 
 Source: tensorflow/python/ops/check_ops.py, release 1.15 (arguments, messages).
 """
@@ -32,7 +32,7 @@ __all__ = [
     "assert_scalar", "assert_proper_iterable", "is_numeric_tensor", "is_non_decreasing", "is_strictly_increasing",
 ]  # fmt: skip
 
-_KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+_COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "==": ("Equal", np.equal),
     "!=": ("NotEqual", np.not_equal),
     "<": ("Less", np.less),
@@ -40,7 +40,7 @@ _KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     ">": ("Greater", np.greater),
     ">=": ("GreaterEqual", np.greater_equal),
 }
-"""What compares, in a graph and of known values."""
+"""For each assertion, the comparison op and the function that compares static values."""
 
 
 def _compare(
@@ -54,7 +54,7 @@ def _compare(
     symbol: str = "",
     default_name: str = "",
 ) -> Operation:
-    op_type, known = _KNOWN[symbol]
+    op_type, compare = _COMPARISONS[symbol]
     with name_scope(name, default_name, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
@@ -70,13 +70,13 @@ def _compare(
         shown = [*([] if message is None else [message]), *shown]
         condition = _all(new(op_type, x=x, y=y))
         value_x, value_y = static_value(x), static_value(y)
-        if value_x is not None and value_y is not None and not np.all(known(value_x, value_y)):
+        if value_x is not None and value_y is not None and not np.all(compare(value_x, value_y)):
             raise InvalidArgumentError.of("\n".join(map(_shown, shown)))
         return Assert(condition, shown, summarize=summarize)
 
 
 def _shown(item: Any) -> str:
-    """An item of what a failure shows, where it is said when the graph is built."""
+    """Return an item of a failure message in the form that is printed while the graph is built."""
     value = static_value(item) if isinstance(item, Tensor) else None
     return str(item if value is None else value)
 
@@ -99,23 +99,23 @@ def assert_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless ``x == y`` everywhere.
+    """Return an operation that fails unless ``x == y`` everywhere.
 
-    Where both are known when the graph is built, it fails at once or does nothing.
+    If both values are static, the check is made while the graph is built.
 
     Args:
-        x: a tensor of a type that can be compared.
+        x: a tensor of a comparable type.
         y: the same type; the shapes broadcast.
-        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x`` and ``y``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
         TypeError: the types differ.
     """
     with name_scope(name, "assert_equal", [x, y, data]):
@@ -126,115 +126,115 @@ def assert_equal(
 
 @variant_of(_compare, symbol="!=", default_name="assert_none_equal")
 def assert_none_equal() -> None:
-    """Returns an operation that fails unless ``x != y`` everywhere.
+    """Return an operation that fails unless ``x != y`` everywhere.
 
-    Where both are known when the graph is built, it fails at once or does nothing.
+    If both values are static, the check is made while the graph is built.
 
     Args:
-        x: a tensor of a type that can be compared.
+        x: a tensor of a comparable type.
         y: the same type; the shapes broadcast.
-        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x`` and ``y``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
         TypeError: the types differ.
     """
 
 
 @variant_of(_compare, symbol="<", default_name="assert_less")
 def assert_less() -> None:
-    """Returns an operation that fails unless ``x < y`` everywhere.
+    """Return an operation that fails unless ``x < y`` everywhere.
 
-    Where both are known when the graph is built, it fails at once or does nothing.
+    If both values are static, the check is made while the graph is built.
 
     Args:
-        x: a tensor of a type that can be compared.
+        x: a tensor of a comparable type.
         y: the same type; the shapes broadcast.
-        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x`` and ``y``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
         TypeError: the types differ.
     """
 
 
 @variant_of(_compare, symbol="<=", default_name="assert_less_equal")
 def assert_less_equal() -> None:
-    """Returns an operation that fails unless ``x <= y`` everywhere.
+    """Return an operation that fails unless ``x <= y`` everywhere.
 
-    Where both are known when the graph is built, it fails at once or does nothing.
+    If both values are static, the check is made while the graph is built.
 
     Args:
-        x: a tensor of a type that can be compared.
+        x: a tensor of a comparable type.
         y: the same type; the shapes broadcast.
-        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x`` and ``y``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
         TypeError: the types differ.
     """
 
 
 @variant_of(_compare, symbol=">", default_name="assert_greater")
 def assert_greater() -> None:
-    """Returns an operation that fails unless ``x > y`` everywhere.
+    """Return an operation that fails unless ``x > y`` everywhere.
 
-    Where both are known when the graph is built, it fails at once or does nothing.
+    If both values are static, the check is made while the graph is built.
 
     Args:
-        x: a tensor of a type that can be compared.
+        x: a tensor of a comparable type.
         y: the same type; the shapes broadcast.
-        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x`` and ``y``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
         TypeError: the types differ.
     """
 
 
 @variant_of(_compare, symbol=">=", default_name="assert_greater_equal")
 def assert_greater_equal() -> None:
-    """Returns an operation that fails unless ``x >= y`` everywhere.
+    """Return an operation that fails unless ``x >= y`` everywhere.
 
-    Where both are known when the graph is built, it fails at once or does nothing.
+    If both values are static, the check is made while the graph is built.
 
     Args:
-        x: a tensor of a type that can be compared.
+        x: a tensor of a comparable type.
         y: the same type; the shapes broadcast.
-        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x`` and ``y``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
         TypeError: the types differ.
     """
 
@@ -265,85 +265,85 @@ def _against_zero(
 
 @variant_of(_against_zero, condition="x > 0", default_name="assert_positive")
 def assert_positive() -> None:
-    """Returns an operation that fails unless every element is greater than 0.
+    """Return an operation that fails unless all elements are positive.
 
-    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+    If ``x`` is static, the check is made while the graph is built.
 
     Args:
         x: real numbers of any shape.
-        data: a list of tensors and texts that the failure shows instead of ``x``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
     """
 
 
 @variant_of(_against_zero, condition="x < 0", default_name="assert_negative")
 def assert_negative() -> None:
-    """Returns an operation that fails unless every element is less than 0.
+    """Return an operation that fails unless all elements are negative.
 
-    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+    If ``x`` is static, the check is made while the graph is built.
 
     Args:
         x: real numbers of any shape.
-        data: a list of tensors and texts that the failure shows instead of ``x``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
     """
 
 
 @variant_of(_against_zero, condition="x >= 0", default_name="assert_non_negative")
 def assert_non_negative() -> None:
-    """Returns an operation that fails unless every element is 0 or greater.
+    """Return an operation that fails unless all elements are 0 or positive.
 
-    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+    If ``x`` is static, the check is made while the graph is built.
 
     Args:
         x: real numbers of any shape.
-        data: a list of tensors and texts that the failure shows instead of ``x``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
     """
 
 
 @variant_of(_against_zero, condition="x <= 0", default_name="assert_non_positive")
 def assert_non_positive() -> None:
-    """Returns an operation that fails unless every element is 0 or less.
+    """Return an operation that fails unless all elements are 0 or negative.
 
-    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+    If ``x`` is static, the check is made while the graph is built.
 
     Args:
         x: real numbers of any shape.
-        data: a list of tensors and texts that the failure shows instead of ``x``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure instead of ``x``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation, to be run or used in ``control_dependencies``.
+        An operation to run or to use in ``control_dependencies``.
 
     Raises:
-        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+        InvalidArgumentError: the check fails: while the graph is built for static values, otherwise at run time.
     """
 
 
@@ -353,24 +353,24 @@ def assert_near(
     summarize: int | None = None, message: str | None = None,
     name: str | None = None,
 ) -> Operation:  # fmt: skip
-    """Returns an operation that fails unless ``|x - y| <= atol + rtol * |y|`` everywhere, always checked when it runs.
+    """Return an operation that fails at run time unless ``|x - y| <= atol + rtol * |y|`` everywhere.
 
     Args:
         x: floating.
         y: the same type; the shapes broadcast.
-        rtol: relative tolerance, a number or scalar. None: 10 machine epsilons of the type.
-        atol: absolute tolerance, likewise.
-        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        rtol: relative tolerance, a number or scalar. None: 10 times the machine epsilon of the type.
+        atol: absolute tolerance, in the same form.
+        data: tensors and strings to print on failure instead of ``x`` and ``y``.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
         The operation.
 
     Raises:
-        InvalidArgumentError: when it runs: it does not hold.
-        ValueError: integers, which have no epsilon, or shapes that do not broadcast.
+        InvalidArgumentError: at run time, the condition does not hold.
+        ValueError: the tensors are integers, which have no epsilon, or their shapes do not broadcast.
         TypeError: the types differ, or are complex.
     """
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
@@ -380,12 +380,12 @@ def assert_near(
         epsilon = 10 * float(np.finfo(kind.as_numpy_dtype).eps)
         relative = convert_to_tensor(epsilon if rtol is None else rtol, kind, name="rtol")
         absolute = convert_to_tensor(epsilon if atol is None else atol, kind, name="atol")
-        told = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
-        shown = [message or "", told, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        tolerances = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
+        shown = [message or "", tolerances, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
         limit = absolute + relative * new("Abs", x=y)
         holds = _all(new("Less", x=new("Abs", x=x - y), y=limit))
-        given: Any = shown if data is None else data
-        return Assert(holds, given, summarize=summarize)
+        items: Any = shown if data is None else data
+        return Assert(holds, items, summarize=summarize)
 
 
 # Ranks and types
@@ -396,30 +396,36 @@ def _rank_check(
     condition: Callable[[Tensor, list[Tensor]], Tensor], kind: str, data: Any, summarize: Any, message: Any,
     name: str | None,
 ) -> Operation:  # fmt: skip
-    """Checks the rank of ``x`` by ``holds`` where it and all ``ranks`` are known, by ``condition`` when it runs."""
+    """Check the rank of ``x``: with ``holds`` if rank and ``ranks`` are static, otherwise with ``condition``."""
     text = message or ""
     with name_scope(name, default_name, [x, *ranks, *(data or [])]):
         x = convert_to_tensor(x, name="x")
-        given = [convert_to_tensor(rank, name="rank") for rank in ranks]
+        rank_tensors = [convert_to_tensor(rank, name="rank") for rank in ranks]
         shown = data
         if data is None:
-            shown = [text, f"Tensor {x.name} must have rank{kind}", *given, "Received shape: ", shape_of(x)]
-        for rank in given:
+            shown = [
+                text,
+                f"Tensor {x.name} must have rank{kind}",
+                *rank_tensors,
+                "Received shape: ",
+                shape_of(x),
+            ]
+        for rank in rank_tensors:
             assert_type(rank, "int32")
-        known = [static_value(rank) for rank in given]
-        if any(value is not None and value.ndim for value in known):
+        static_ranks = [static_value(rank) for rank in rank_tensors]
+        if any(value is not None and value.ndim for value in static_ranks):
             raise ValueError("Rank must be a scalar.")
-        sizes = [int(value) for value in known if value is not None]
-        if len(sizes) == len(known) and x.shape.ndims is not None:
+        sizes = [int(value) for value in static_ranks if value is not None]
+        if len(sizes) == len(static_ranks) and x.shape.ndims is not None:
             if not holds(x.shape.ndims, sizes):
-                wanted = tuple(sizes) if default_name == "assert_rank_in" else sizes[0]
+                expected = tuple(sizes) if default_name == "assert_rank_in" else sizes[0]
                 raise ValueError(
-                    f"{text}.  Tensor {x.name} must have rank{kind} {wanted}.  Received rank {x.shape.ndims}, shape"
+                    f"{text}.  Tensor {x.name} must have rank{kind} {expected}.  Received rank {x.shape.ndims}, shape"
                     f" {x.shape}"
                 )
             return no_op("static_checks_determined_all_ok")
-        right = condition(rank_of(x), given)
-        for rank, value in zip(given, known, strict=True):
+        right = condition(rank_of(x), rank_tensors)
+        for rank, value in zip(rank_tensors, static_ranks, strict=True):
             if value is None:
                 check = assert_rank(rank, 0, data=["Rank must be a scalar. Received rank: ", rank])
                 right = with_dependencies([check], right)
@@ -438,13 +444,13 @@ def _check_rank(
     default_name: str = "",
     kind: str = "",
 ) -> Operation:
-    op_type, known = _KNOWN[symbol]
+    op_type, compare = _COMPARISONS[symbol]
     return _rank_check(
         default_name,
         x,
         [rank],
-        lambda actual, wanted: bool(known(actual, wanted[0])),
-        lambda actual, wanted: new(op_type, x=actual, y=wanted[0]),
+        lambda actual, expected: bool(compare(actual, expected[0])),
+        lambda actual, expected: new(op_type, x=actual, y=expected[0]),
         kind,
         data,
         summarize,
@@ -455,43 +461,43 @@ def _check_rank(
 
 @variant_of(_check_rank, symbol="==", default_name="assert_rank")
 def assert_rank() -> None:
-    """Returns an operation that fails unless ``x`` has ``rank`` dimensions.
+    """Return an operation that fails unless ``x`` has ``rank`` dimensions.
 
     Args:
         x: a tensor of any type.
-        rank: how many, a scalar int32.
-        data: a list of tensors and texts that the failure shows.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        rank: the number of dimensions, a scalar int32.
+        data: tensors and strings to print on failure.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation; it does nothing where the rank is known.
+        An operation, which does nothing if the rank is static.
 
     Raises:
-        ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
-        InvalidArgumentError: when it runs: the rank is wrong.
+        ValueError: the static rank is wrong, or ``rank`` is not a scalar.
+        InvalidArgumentError: at run time, the rank is wrong.
     """
 
 
 @variant_of(_check_rank, symbol=">=", default_name="assert_rank_at_least", kind=" at least")
 def assert_rank_at_least() -> None:
-    """Returns an operation that fails unless ``x`` has ``rank`` dimensions or more.
+    """Return an operation that fails unless ``x`` has at least ``rank`` dimensions.
 
     Args:
         x: a tensor of any type.
-        rank: how many, a scalar int32.
-        data: a list of tensors and texts that the failure shows.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        rank: the minimum number of dimensions, a scalar int32.
+        data: tensors and strings to print on failure.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation; it does nothing where the rank is known.
+        An operation, which does nothing if the rank is static.
 
     Raises:
-        ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
-        InvalidArgumentError: when it runs: the rank is wrong.
+        ValueError: the static rank is wrong, or ``rank`` is not a scalar.
+        InvalidArgumentError: at run time, the rank is wrong.
     """
 
 
@@ -503,28 +509,28 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless the number of dimensions of ``x`` is among ``ranks``.
+    """Return an operation that fails unless the rank of ``x`` is one of ``ranks``.
 
     Args:
         x: a tensor of any type.
         ranks: a tuple of integers or scalar int32 tensors.
-        data: a list of tensors and texts that the failure shows.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        data: tensors and strings to print on failure.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation; it does nothing where the rank is known.
+        An operation, which does nothing if the rank is static.
 
     Raises:
-        ValueError: the rank is known and wrong.
-        InvalidArgumentError: when it runs: the rank is wrong.
+        ValueError: the static rank is wrong.
+        InvalidArgumentError: at run time, the rank is wrong.
     """
     return _rank_check(
         "assert_rank_in",
         x,
         list(ranks),
-        lambda actual, wanted: actual in wanted,
+        lambda actual, expected: actual in expected,
         _is_one_of,
         " in",
         data,
@@ -550,7 +556,7 @@ def assert_shapes(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless tensors have the shapes given; one symbol stands for one size everywhere.
+    """Return an operation that fails unless tensors have the given shapes; a symbol is the same size everywhere.
 
     >>> import gpuplace as tf
     >>> x, y = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [None])
@@ -558,30 +564,32 @@ def assert_shapes(
     >>> tf.Session().run(check, {x: [[1, 2]], y: [3]})
 
     Args:
-        shapes: a list of pairs of a tensor and its shape, or a dict. A shape is a list of sizes, each a number, a
-            symbol, or None or ``"."`` for any; ``...`` or ``"*"`` in front stands for any number of dimensions. A
-            scalar counts as a vector of one element. None in the place of a shape: any.
-        data: a list of tensors and texts that the failure shows.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
+        shapes: a list of pairs of a tensor and its shape, or a dict. A shape is a list of numbers and symbols, with
+            None or ``"."`` for any size; a leading ``...`` or ``"*"`` stands for any number of dimensions. A scalar
+            counts as a vector of one element. None instead of a shape: any shape.
+        data: tensors and strings to print on failure.
+        summarize: maximum number of elements to print for each. None: 3.
+        message: prefix of the error message.
         name: name of the scope.
 
     Returns:
-        The operation; it does nothing where the shapes are known.
+        An operation, which does nothing if the shapes are static.
 
     Raises:
-        ValueError: a shape is known and wrong, is no list, or has ``...`` elsewhere than in front.
-        InvalidArgumentError: when it runs: a shape is wrong.
+        ValueError: a static shape is wrong, is not a list, or has ``...`` elsewhere than at the start.
+        InvalidArgumentError: at run time, a shape is wrong.
     """
     pairs = list(shapes.items() if isinstance(shapes, dict) else shapes)
     text = message or ""
     with name_scope(name, "assert_shapes", [*(x for x, _ in pairs), *(data or [])]):
-        wanted = [(convert_to_tensor(x), _symbols(x, shape, text)) for x, shape in pairs if shape is not None]
-        sizes = [_sizes_of(x) for x, _ in wanted]
-        checks = [_check_length(x, symbols, data, summarize, message) for x, symbols in wanted]
+        expected = [
+            (convert_to_tensor(x), _symbols(x, shape, text)) for x, shape in pairs if shape is not None
+        ]
+        sizes = [_sizes_of(x) for x, _ in expected]
+        checks = [_check_length(x, symbols, data, summarize, message) for x, symbols in expected]
         specified: dict[Any, tuple[Any, Tensor, int]] = {}
         failures = []
-        for (x, symbols), actual in zip(wanted, sizes, strict=True):
+        for (x, symbols), actual in zip(expected, sizes, strict=True):
             is_open = bool(symbols) and symbols[0] in _ANY_RANK
             inner = symbols[is_open:] or (1,)
             for index, symbol in enumerate(inner):
@@ -596,15 +604,15 @@ def assert_shapes(
                 else:
                     size, other, at = specified[symbol]
                     why = f"Specified by tensor {other.name} dimension {at}"
-                found = actual[axis]
-                if not isinstance(found, Tensor) and not isinstance(size, Tensor):
-                    if found != size:
+                actual_size = actual[axis]
+                if not isinstance(actual_size, Tensor) and not isinstance(size, Tensor):
+                    if actual_size != size:
                         raise ValueError(
                             f"{text}.  {why}.  Tensor {x.name} dimension {axis} must have size {size}.  Received size"
-                            f" {found}, shape {x.shape}"
+                            f" {actual_size}, shape {x.shape}"
                         )
                     continue
-                holds = new("Equal", x=convert_to_tensor(found), y=convert_to_tensor(size))
+                holds = new("Equal", x=convert_to_tensor(actual_size), y=convert_to_tensor(size))
                 shown = [
                     text,
                     why,
@@ -625,7 +633,7 @@ _ANY_RANK, _ANY_SIZE = (..., "*"), (None, ".")
 
 
 def _symbols(x: TensorLike, shape: Any, text: str) -> tuple[Any, ...]:
-    """The symbols of a shape; ValueError if they are none."""
+    """Return the symbols of a shape; raise ValueError if the shape is malformed."""
     name = getattr(x, "name", "")
     if not hasattr(shape, "__iter__") and not hasattr(shape, "__getitem__"):
         raise ValueError(
@@ -643,7 +651,7 @@ def _symbols(x: TensorLike, shape: Any, text: str) -> tuple[Any, ...]:
 
 
 def _is_size(symbol: Any) -> bool:
-    """Whether a symbol is a number."""
+    """Return whether a symbol is a number."""
     try:
         int(symbol)
     except (TypeError, ValueError):
@@ -652,7 +660,7 @@ def _is_size(symbol: Any) -> bool:
 
 
 def _sizes_of(x: Tensor) -> Any:
-    """The size of each dimension: numbers where they are known, tensors elsewhere; a scalar is a vector of one."""
+    """Return dimension sizes: a number if static, otherwise a tensor. A scalar counts as a vector of one element."""
     shape = new("Shape", input=x)
     if x.shape.ndims is None:
         is_scalar = new("Equal", x=new("Rank", input=x), y=0)
@@ -663,7 +671,7 @@ def _sizes_of(x: Tensor) -> Any:
 def _check_length(
     x: Tensor, symbols: tuple[Any, ...], data: Any, summarize: Any, message: Any
 ) -> Operation | None:
-    """What checks that ``x`` has as many dimensions as there are symbols."""
+    """Return an operation that checks that ``x`` has one dimension for each symbol."""
     count = len(symbols)
     if count and symbols[0] in _ANY_RANK:
         return assert_rank_at_least(x, count - 1, data, summarize, message) if count > 2 else None
@@ -675,35 +683,35 @@ def _check_length(
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Checks the type of a tensor now; the operation returned does nothing.
+    """Check the type of a tensor while the graph is built; the returned operation does nothing.
 
     Args:
         tensor: a tensor.
-        tf_type: the type it should have, such as ``tf.float32``.
-        message: a text put in front of the error's.
+        tf_type: the expected type, such as ``tf.float32``.
+        message: prefix of the error message.
         name: name of the scope.
 
     Raises:
-        TypeError: it has another type.
+        TypeError: the tensor has another type.
     """
-    wanted = as_dtype(tf_type)
+    expected = as_dtype(tf_type)
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
-        if tensor.dtype.base_dtype is not wanted:
-            raise TypeError(f"{message or ''}  {tensor.name} must be of type {wanted}")
+        if tensor.dtype.base_dtype is not expected:
+            raise TypeError(f"{message or ''}  {tensor.name} must be of type {expected}")
         return no_op("statically_determined_correct_type")
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
-    """Checks that a tensor holds integers, now; the operation returned does nothing.
+    """Check while the graph is built that a tensor holds integers; the returned operation does nothing.
 
     Args:
         x: a tensor.
-        message: a text put in front of the error's.
+        message: prefix of the error message.
         name: name of the scope.
 
     Raises:
-        TypeError: it holds something else.
+        TypeError: the tensor has another type.
     """
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
@@ -713,46 +721,46 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 
 
 def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLike | None = None) -> DType:
-    """Returns the one floating type that tensors have, and adds nothing to the graph.
+    """Return the common floating type of tensors; add nothing to the graph.
 
     Args:
-        tensors: tensors and variables; None among them is passed over.
-        dtype: the type they have to have; None: any.
+        tensors: tensors and variables; None is skipped.
+        dtype: the required type; None: any.
 
     Returns:
-        The type; float32 where neither argument says one.
+        The type; float32 if neither argument determines one.
 
     Raises:
         ValueError: a tensor has another type, or the type is not floating.
     """
-    wanted, first = None if dtype is None else as_dtype(dtype), None
+    expected, first = None if dtype is None else as_dtype(dtype), None
     for item in tensors or ():
         if item is None:
             continue
-        found = item.dtype.base_dtype
-        if wanted is None:
-            wanted, first = found, item
-        elif found != wanted:
-            shown, reference = (getattr(one, "name", str(one)) for one in (item, first))
+        actual = item.dtype.base_dtype
+        if expected is None:
+            expected, first = actual, item
+        elif actual != expected:
+            shown, reference = (getattr(value, "name", str(value)) for value in (item, first))
             as_what = f" as {reference}" if first is not None else ""
-            raise ValueError(f"{shown}, type={found}, must be of the same type ({wanted}){as_what}.")
-    if wanted is None:
+            raise ValueError(f"{shown}, type={actual}, must be of the same type ({expected}){as_what}.")
+    if expected is None:
         return float32
-    if not wanted.is_floating:
-        raise ValueError(f"Expected floating point type, got {wanted}.")
-    return wanted
+    if not expected.is_floating:
+        raise ValueError(f"Expected floating point type, got {expected}.")
+    return expected
 
 
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
-    """Returns ``tensor`` after a check, now, that its shape is ``[]``.
+    """Return ``tensor`` after a check, while the graph is built, that its shape is ``[]``.
 
     Args:
         tensor: a tensor.
         name: name of the scope.
-        message: a text put in front of the error's.
+        message: prefix of the error message.
 
     Raises:
-        ValueError: it has another shape, or an unknown one.
+        ValueError: the tensor has another or an unknown shape.
     """
     with name_scope(name, "assert_scalar", [tensor]):
         tensor = convert_to_tensor(tensor)
@@ -764,13 +772,13 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
 
 
 def assert_proper_iterable(values: TensorLike) -> None:
-    """Checks that ``values`` can be iterated over and is neither tensor, array, text nor bytes.
+    """Check that ``values`` is iterable and is not a tensor, array, string or bytes.
 
     Args:
-        values: such as a list of tensors.
+        values: for example a list of tensors.
 
     Raises:
-        TypeError: otherwise.
+        TypeError: the check fails.
     """
     if isinstance(values, (Tensor, SparseTensor, np.ndarray, str, bytes)):
         raise TypeError(f"Expected argument 'values' to be a \"proper\" iterable.  Found: {type(values)}")
@@ -779,7 +787,7 @@ def assert_proper_iterable(values: TensorLike) -> None:
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:
-    """Whether ``tensor`` is a tensor of numbers, quantized ones included.
+    """Return whether ``tensor`` is a tensor of numbers, including quantized ones.
 
     Args:
         tensor: anything.
@@ -807,7 +815,7 @@ def _steps_are(op_type: str, x: TensorLike, name: str | None, default_name: str)
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Tells whether no element, in row-major order, is less than the one before it.
+    """Return whether no element, in row-major order, is less than its predecessor.
 
     Args:
         x: real numbers of any shape.
@@ -820,7 +828,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Tells whether every element, in row-major order, is greater than the one before it.
+    """Return whether every element, in row-major order, is greater than its predecessor.
 
     Args:
         x: real numbers of any shape.

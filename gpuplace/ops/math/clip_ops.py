@@ -1,4 +1,4 @@
-"""Lists of gradients scaled down to a common norm.
+"""Clip lists of gradients to a common norm.
 
 Source: tensorflow/python/ops/clip_ops.py, release 1.15 (arguments, sequence of ops).
 """
@@ -29,7 +29,7 @@ __all__ = ["global_norm", "clip_by_global_norm", "clip_by_average_norm"]
 
 @gradient("ClipByValue", since="2.21")
 def _clip_by_value_grad(op: Operation, grad: Tensor) -> list[Tensor]:
-    """To the bound where it is one, else to what was clipped."""
+    """Gradient of ``clip_by_value``: to the bound where an element was clipped, otherwise to the clipped tensor."""
     x, low, high = op.inputs
     sizes = [shape_tensor(tensor) for tensor in (x, low, high)]
     zeros = new("ZerosLike", x=grad)
@@ -42,7 +42,7 @@ def _clip_by_value_grad(op: Operation, grad: Tensor) -> list[Tensor]:
         where(above, grad, zeros),
     )
     axes = (of_x, of_low, of_high)
-    return [sum_to(*one) for one in zip(shares, axes, sizes, strict=True)]
+    return [sum_to(*item) for item in zip(shares, axes, sizes, strict=True)]
 
 
 def _values(t_list: Any) -> list[Any]:
@@ -59,14 +59,14 @@ def _values(t_list: Any) -> list[Any]:
 
 
 def global_norm(t_list: TensorsLike, name: str | None = None) -> Tensor:
-    """Returns the square root of the sum of the squares of all elements of several tensors.
+    """Return the square root of the sum of squares of all elements of several tensors.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.global_norm([[3.0], None, [4.0]])))
     5.0
 
     Args:
-        t_list: a list of floating tensors, ``IndexedSlices``, and None, which counts nothing.
+        t_list: a list of floating tensors, ``IndexedSlices`` and None, which counts as 0.
         name: name of the scope.
 
     Returns:
@@ -88,18 +88,18 @@ def global_norm(t_list: TensorsLike, name: str | None = None) -> Tensor:
 def clip_by_global_norm(
     t_list: TensorsLike, clip_norm: TensorLike, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
-    """Returns the tensors scaled so that their global norm is at most ``clip_norm``, and the norm they had.
+    """Return the tensors scaled so that their global norm is at most ``clip_norm``, and their original norm.
 
-    Where the norm is infinite or NaN, every result is NaN.
+    If the norm is infinite or NaN, every result is NaN.
 
     Args:
-        t_list: a list of floating tensors, ``IndexedSlices``, and None, which stays None.
-        clip_norm: the greatest norm allowed, a scalar above 0.
-        use_norm: the norm as a scalar tensor, where it is known already. None: ``global_norm(t_list)``.
+        t_list: a list of floating tensors, ``IndexedSlices`` and None, which stays None.
+        clip_norm: the maximum norm, a positive scalar.
+        use_norm: the norm as a scalar tensor, if already computed. None: ``global_norm(t_list)``.
         name: name of the scope.
 
     Returns:
-        A list like ``t_list``, and the norm before, a scalar.
+        A list like ``t_list``, and the original norm, a scalar.
 
     Raises:
         TypeError: ``t_list`` is not a sequence.
@@ -127,11 +127,11 @@ def clip_by_global_norm(
 
 
 def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``t`` scaled so that its norm divided by its number of elements is at most ``clip_norm``.
+    """Return ``t`` scaled so that its norm divided by its number of elements is at most ``clip_norm``.
 
     Args:
-        t: floating, of any shape.
-        clip_norm: the greatest average norm, a scalar above 0.
+        t: floating-point, of any shape.
+        clip_norm: the maximum average norm, a positive scalar.
         name: name of the scope and of the last op.
 
     Returns:
@@ -141,6 +141,6 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
         t = convert_to_tensor(t, name="t")
         count = cast(size(t), t.dtype.base_dtype)
         inverse = new("Rsqrt", x=reduce_sum(t * t, range_of(rank(t))))
-        one = t.dtype.base_dtype
-        scaled = t * clip_norm * new("Minimum", x=inverse * count, y=constant(1.0, one) / clip_norm)
+        kind = t.dtype.base_dtype
+        scaled = t * clip_norm * new("Minimum", x=inverse * count, y=constant(1.0, kind) / clip_norm)
         return new("Identity", scope, input=scaled)

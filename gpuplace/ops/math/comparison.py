@@ -1,4 +1,4 @@
-"""Comparisons and logic, element by element with broadcasting. Results are bool; nothing flows back through them.
+"""Elementwise comparisons and logic, with broadcasting. Results are bool and have no gradient.
 
 Source: tensorflow/core/kernels/cwise_op_*.cc and tensorflow/python/ops/math_ops.py, release 1.15.
 """
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where ``x`` and ``y`` are equal.
+    """Return ``x == y``, element by element.
 
     The operator ``==`` compares tensors as Python objects instead.
 
@@ -36,17 +36,17 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Equal", name, x=x, y=y)
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where ``x`` and ``y`` differ.
+    """Return ``x != y``, element by element.
 
     Args:
         x: floating, complex, int8 to int64, uint8, bool or strings.
@@ -54,18 +54,18 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("NotEqual", name, x=x, y=y)
 
 
 @binder("Equal", "NotEqual", elementwise=True)
 def _equal(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    """``incompatible_shape_error=False`` (2.x): tensors that do not broadcast are different, a scalar answer."""
+    """With ``incompatible_shape_error=False`` (2.x), tensors that do not broadcast are unequal: a scalar result."""
     function = xp.equal if op.type == "Equal" else xp.not_equal
     if attrs["T"].as_numpy_dtype is object:
         return lambda x, y: xp.asarray(function(x, y), bool)
@@ -93,7 +93,7 @@ def _equal_shape(op: Operation) -> Any:
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where ``x < y``.
+    """Return ``x < y``, element by element.
 
     Args:
         x: floating, int8 to int64 or uint8.
@@ -101,17 +101,17 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Less", name, x=x, y=y)
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where ``x <= y``.
+    """Return ``x <= y``, element by element.
 
     Args:
         x: floating, int8 to int64 or uint8.
@@ -119,17 +119,17 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("LessEqual", name, x=x, y=y)
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where ``x > y``.
+    """Return ``x > y``, element by element.
 
     Args:
         x: floating, int8 to int64 or uint8.
@@ -137,17 +137,17 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Greater", name, x=x, y=y)
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where ``x >= y``.
+    """Return ``x >= y``, element by element.
 
     Args:
         x: floating, int8 to int64 or uint8.
@@ -155,11 +155,11 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("GreaterEqual", name, x=x, y=y)
 
@@ -173,12 +173,12 @@ binary_ufunc("greater_equal", "GreaterEqual")
 def approximate_equal(
     x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
 ) -> Tensor:
-    """Tells where ``x`` and ``y`` differ by less than ``tolerance``.
+    """Return whether ``x`` and ``y`` differ by less than ``tolerance``, element by element.
 
     Args:
         x: float32 or float64.
-        y: the same type and shape; nothing is broadcast.
-        tolerance: the greatest difference, not included.
+        y: the same type and shape, without broadcasting.
+        tolerance: the maximum difference, exclusive.
         name: name of the op.
 
     Returns:
@@ -186,7 +186,7 @@ def approximate_equal(
 
     Raises:
         TypeError: the types differ.
-        ValueError: the shapes are known and differ.
+        ValueError: static shapes differ.
     """
     return new("ApproximateEqual", name, x=x, y=y, tolerance=tolerance)
 
@@ -205,7 +205,7 @@ def _approximate_equal_shape(op: Operation) -> Any:
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where both are True.
+    """Return ``x and y``, element by element.
 
     Args:
         x: bool, of any shape.
@@ -213,17 +213,17 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: another type than bool.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the type is not bool.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("LogicalAnd", name, x=x, y=y)
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where at least one is True.
+    """Return ``x or y``, element by element.
 
     Args:
         x: bool, of any shape.
@@ -231,17 +231,17 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: another type than bool.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the type is not bool.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("LogicalOr", name, x=x, y=y)
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where ``x`` is False.
+    """Return ``not x``, element by element.
 
     Args:
         x: bool, of any shape; TypeError for others.
@@ -259,7 +259,7 @@ unary_ufunc("logical_not", "LogicalNot")
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
-    """Tells where exactly one is True: ``(x | y) & ~(x & y)``.
+    """Return whether exactly one is True, element by element: ``(x | y) & ~(x & y)``.
 
     Args:
         x: bool, of any shape.
@@ -267,11 +267,11 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -
         name: name of the last op.
 
     Returns:
-        bool, in the broadcast shape.
+        A bool tensor, in the broadcast shape.
 
     Raises:
-        TypeError: another type than bool.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the type is not bool.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     either = logical_or(x, y)
     both = logical_and(x, y)
@@ -282,7 +282,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -
 
 
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the bits that both have.
+    """Return the bitwise and.
 
     Args:
         x: integers, signed or not.
@@ -290,17 +290,17 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("BitwiseAnd", name, x=x, y=y)
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the bits that either has.
+    """Return the bitwise or.
 
     Args:
         x: integers, signed or not.
@@ -308,17 +308,17 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("BitwiseOr", name, x=x, y=y)
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the bits in which they differ.
+    """Return the bitwise exclusive or.
 
     Args:
         x: integers, signed or not.
@@ -326,11 +326,11 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("BitwiseXor", name, x=x, y=y)
 
@@ -341,37 +341,39 @@ binary_ufunc("bitwise_xor", "BitwiseXor")
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x`` shifted left by ``y`` bits.
+    """Return ``x`` shifted left by ``y`` bits.
 
     Args:
         x: integers, signed or not.
-        y: how many bits, of the same type, limited to 0 up to the width of the type less one; the shapes broadcast.
+        y: number of bits, of the same type, clipped to the range from 0 to the type's width minus 1; the shapes
+            broadcast.
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("LeftShift", name, x=x, y=y)
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x`` shifted right by ``y`` bits; negative numbers stay negative.
+    """Return ``x`` shifted right by ``y`` bits; negative numbers stay negative.
 
     Args:
         x: integers, signed or not.
-        y: how many bits, of the same type, limited to 0 up to the width of the type less one; the shapes broadcast.
+        y: number of bits, of the same type, clipped to the range from 0 to the type's width minus 1; the shapes
+            broadcast.
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("RightShift", name, x=x, y=y)
 
@@ -431,14 +433,14 @@ _logical_operator("xor", logical_xor)
 
 
 def compare_and_bitpack(input: TensorLike, threshold: TensorLike, name: str | None = None) -> Tensor:
-    """Tells where elements are greater than a threshold, in one bit each; the first of eight is the highest.
+    """Return whether elements are greater than a threshold, packed into bits; the first of eight is the highest bit.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(compare_and_bitpack([1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0], 2.0)).tolist()
     [65]
 
     Args:
-        input: bools, which need no threshold, or real numbers, ``[..., 8 * n]``.
+        input: bools, which ignore the threshold, or real numbers, ``[..., 8 * n]``.
         threshold: a scalar of the same type.
         name: name of the op.
 
@@ -447,7 +449,7 @@ def compare_and_bitpack(input: TensorLike, threshold: TensorLike, name: str | No
 
     Raises:
         ValueError: the length is known not to be a multiple of 8.
-        InvalidArgumentError: when it runs, it is none.
+        InvalidArgumentError: at run time, the length is not a multiple of 8.
     """
     return new("CompareAndBitpack", name, input=input, threshold=threshold)
 

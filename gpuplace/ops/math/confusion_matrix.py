@@ -1,4 +1,4 @@
-"""How often each class was taken for each other one.
+"""Confusion matrices: how often each class was predicted for each label.
 
 Source: tensorflow/python/ops/confusion_matrix.py and core/kernels/sparse_tensor_dense_add_op.cc, release 1.15.
 """
@@ -38,16 +38,16 @@ def confusion_matrix(
     name: str | None = None,
     weights: TensorLike | None = None,
 ) -> Tensor:
-    """Returns a matrix with a row per label and a column per prediction, counting pairs or adding up their weights.
+    """Return a matrix with a row per label and a column per prediction, which counts pairs or sums their weights.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.confusion_matrix([0, 1, 1], [0, 0, 1])).tolist()
     [[1, 0], [1, 1]]
 
     Args:
-        labels: ``[n]``, class numbers from 0 up.
-        predictions: ``[n]``, class numbers from 0 up.
-        num_classes: rows and columns, an integer scalar. None: one more than the greatest number.
+        labels: ``[n]``, non-negative class indices.
+        predictions: ``[n]``, non-negative class indices.
+        num_classes: number of rows and columns, an integer scalar. None: the largest index plus one.
         dtype: number type of the result.
         name: name of the scope.
         weights: ``[n]``, a weight per pair. None: 1 each.
@@ -56,8 +56,8 @@ def confusion_matrix(
         ``[num_classes, num_classes]`` of type ``dtype``.
 
     Raises:
-        ValueError: the vectors are known to differ in shape.
-        InvalidArgumentError: when it runs: a number is negative or not below ``num_classes``.
+        ValueError: the vectors' static shapes differ.
+        InvalidArgumentError: at run time, an index is negative or not below ``num_classes``.
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
         labels, predictions = remove_squeezable_dimensions(
@@ -91,29 +91,29 @@ def confusion_matrix(
 def remove_squeezable_dimensions(
     labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Labels and predictions without a last axis of size 1 that one of them has too many.
+    """Remove an extra last axis of size 1 from labels or predictions.
 
     Args:
         labels: a tensor.
-        predictions: another one.
-        expected_rank_diff: how many axes more the predictions should have.
+        predictions: another tensor.
+        expected_rank_diff: the number of axes that predictions should have in excess of labels.
         name: name of the scope.
     """
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
-        mine, theirs = predictions.shape.ndims, labels.shape.ndims
+        prediction_rank, label_rank = predictions.shape.ndims, labels.shape.ndims
         more, fewer = expected_rank_diff + 1, expected_rank_diff - 1
-        if mine is not None and theirs is not None:
-            if mine - theirs == more:
+        if prediction_rank is not None and label_rank is not None:
+            if prediction_rank - label_rank == more:
                 predictions = squeeze(predictions, [-1])
-            elif mine - theirs == fewer:
+            elif prediction_rank - label_rank == fewer:
                 labels = squeeze(labels, [-1])
             return labels, predictions
         extra = rank(predictions) - rank(labels)
-        if mine is None or predictions.shape[-1].is_compatible_with(1):
-            given = predictions
-            predictions = cond(equal(more, extra), lambda: squeeze(given, [-1]), lambda: given)
-        if theirs is None or labels.shape[-1].is_compatible_with(1):
+        if prediction_rank is None or predictions.shape[-1].is_compatible_with(1):
+            original = predictions
+            predictions = cond(equal(more, extra), lambda: squeeze(original, [-1]), lambda: original)
+        if label_rank is None or labels.shape[-1].is_compatible_with(1):
             truth = labels
             labels = cond(equal(fewer, extra), lambda: squeeze(truth, [-1]), lambda: truth)
         return labels, predictions

@@ -1,4 +1,4 @@
-"""Products of tensors over chosen dimensions: tensordot and einsum, made of transposes, reshapes and matrix products.
+"""Tensor products summed over dimensions: tensordot and einsum, from transposes, reshapes and matrix products.
 
 Source: tensorflow/python/ops/math_ops.py, special_math_ops.py, release 1.15 (arguments, sequence of ops of tensordot).
 """
@@ -31,21 +31,21 @@ __all__ = ["tensordot", "einsum"]
 
 
 def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the product of ``a`` and ``b`` summed over pairs of dimensions.
+    """Return the product of ``a`` and ``b`` summed over pairs of dimensions.
 
     >>> import gpuplace as tf
     >>> tf.tensordot(tf.zeros([2, 3, 4]), tf.zeros([3, 5, 2]), [[1, 0], [0, 2]]).shape.as_list()
     [4, 5]
 
     Args:
-        a: a tensor of a type that ``matmul`` takes.
+        a: a tensor of a type that ``matmul`` supports.
         b: a tensor of the same type.
-        axes: a number ``n`` for the last ``n`` dimensions of ``a`` and the first ``n`` of ``b``, two lists of them, or
-            an int32 tensor of two rows.
+        axes: a number ``n`` for the last ``n`` dimensions of ``a`` and the first ``n`` of ``b``, a pair of lists of
+            dimensions, or an int32 tensor of two rows.
         name: name of the scope and of the last op.
 
     Returns:
-        That type; the other dimensions of ``a``, then those of ``b``.
+        A tensor of that type, with the other dimensions of ``a``, then those of ``b``.
 
     Raises:
         ValueError: ``axes`` is malformed or out of range.
@@ -68,7 +68,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
 
 
 def _pair_of_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
-    """The dimensions that are summed over of each side: lists, or tensors where they are not known."""
+    """Return the dimensions to sum over on each side: lists, or tensors if they are not static."""
     if isinstance(axes, (Tensor, np.ndarray)):
         both = convert_to_tensor(axes, int32, name="axes")
         return both[0], both[1]
@@ -92,14 +92,14 @@ def _pair_of_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
 
 
 def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any, list[int | None] | None]:
-    """``x`` with its free dimensions as rows (or columns), their sizes, and what is known of these.
+    """Return ``x`` with its free dimensions as rows (or columns), their sizes, and their static sizes.
 
-    The sizes are a list, or a tensor where they are known only when it runs.
+    The sizes are a list, or a tensor if they are known only at run time.
     """
     rank = x.shape.ndims
-    known = None
+    static_sizes = None
     if rank is None or isinstance(axes, Tensor):
-        given = shape_of(x)
+        full_shape = shape_of(x)
         count: Any = rank_of(x)
         summed: Any = convert_to_tensor(axes, int32, name="axes")
         summed = where(summed >= 0, summed, summed + count)
@@ -108,20 +108,20 @@ def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any, lis
         summed = [axis + rank if axis < 0 else axis for axis in axes]
         free = [axis for axis in range(rank) if axis not in summed]
         sizes = x.shape.as_list()
-        known = [sizes[axis] for axis in free]
+        static_sizes = [sizes[axis] for axis in free]
         if None not in sizes:
-            rows, columns = math.prod(known), math.prod(sizes[axis] for axis in summed)
+            rows, columns = math.prod(static_sizes), math.prod(sizes[axis] for axis in summed)
             order = free + summed if free_first else summed + free
             target = [rows, columns] if free_first else [columns, rows]
-            return reshape(transpose(x, order), target), known, known
+            return reshape(transpose(x, order), target), static_sizes, static_sizes
         summed = convert_to_tensor(summed, int32, name="axes")
         free = convert_to_tensor(free, int32, name="free")
-        given = shape_of(x)
-    sizes_of = [gather(given, part) for part in (free, summed)]
+        full_shape = shape_of(x)
+    sizes_of = [gather(full_shape, part) for part in (free, summed)]
     counts = [reduce_prod(part) for part in sizes_of]
     order = concat([free, summed] if free_first else [summed, free], 0)
     shape = stack(counts if free_first else counts[::-1])
-    return reshape(transpose(x, order), shape), sizes_of[0], known
+    return reshape(transpose(x, order), shape), sizes_of[0], static_sizes
 
 
 _EQUATION = re.compile(r"^[a-zA-Z.]+(,[a-zA-Z.]+)*(->[a-zA-Z.]*)?$")
@@ -130,25 +130,25 @@ _DOTS = "..."
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Returns sums of products written in Einstein's notation.
+    """Return sums of products in Einstein notation.
 
     >>> import gpuplace as tf
     >>> tf.einsum("bij,bjk->bik", tf.zeros([7, 2, 3]), tf.zeros([7, 3, 4])).shape.as_list()
     [7, 2, 4]
 
     Args:
-        equation: a letter per dimension, terms between commas; letters not on the right are summed over. Without ``->``
-            the result has the letters that appear once, in alphabetical order. Three dots stand for the dimensions
-            that have no letters, which broadcast; the ranks have to be known then.
-        *inputs: a tensor for each term on the left, all of one type that ``matmul`` takes.
+        equation: a letter per dimension, with commas between terms; letters missing on the right are summed over.
+            Without ``->``, the result has the letters that appear once, in alphabetical order. An ellipsis ``...``
+            stands for dimensions without letters, which broadcast; the ranks must then be static.
+        *inputs: a tensor for each term on the left, all of one type that ``matmul`` supports.
         **kwargs: only ``name``, the name of the scope.
 
     Returns:
-        That type, with a dimension for each letter on the right.
+        A tensor of that type, with a dimension for each letter on the right.
 
     Raises:
-        ValueError: the equation is malformed, names a letter twice in one term, or does not fit the tensors.
-        TypeError: an unknown keyword argument, or types that differ.
+        ValueError: the equation is malformed, has a letter twice in one term, or does not match the tensors.
+        TypeError: a keyword argument is unknown, or the types differ.
     """
     name = kwargs.pop("name", None)
     if kwargs:
@@ -170,19 +170,19 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         for index in range(1, len(tensors)):
             later = set("".join(terms[index + 1 :])) | set(right)
             result, labels = _product(result, labels, tensors[index], terms[index], later)
-        gone = [axis for axis, letter in enumerate(labels) if letter not in right]
-        if gone:
-            result = reduce_sum(result, gone)
+        summed = [axis for axis, letter in enumerate(labels) if letter not in right]
+        if summed:
+            result = reduce_sum(result, summed)
             labels = "".join(letter for letter in labels if letter in right)
         order = [labels.index(letter) for letter in right]
         return result if order == sorted(order) else transpose(result, order)
 
 
 def _terms(equation: str, ranks: list[int | None]) -> tuple[list[str], str]:
-    """The letters of each tensor and of the result, with some for what three dots stand for.
+    """Return the letters of each tensor and of the result, with letters in place of an ellipsis.
 
     Raises:
-        ValueError: the equation is malformed, or it is not known how many dimensions dots stand for.
+        ValueError: the equation is malformed, or the number of dimensions of an ellipsis is unknown.
     """
     if not _EQUATION.match(equation):
         raise ValueError(f"Indices have incorrect format: {equation}")
@@ -221,12 +221,12 @@ def _count_of_dots(term: str, rank: int | None) -> int:
 
 
 def _is_trace(term: str) -> bool:
-    """Whether a term reads the same both ways, with every letter twice, one of them at least."""
+    """Return whether a term is a non-empty palindrome in which every letter occurs twice."""
     return term == term[::-1] and any(term.count(letter) == 2 for letter in term)
 
 
 def _product(a: Tensor, la: str, b: Tensor, lb: str, later: set[str]) -> tuple[Tensor, str]:
-    """The product of two terms, summed over the letters that only they have in common."""
+    """Return the product of two terms, summed over the letters that occur in no other term."""
     own = [axis for axis, letter in enumerate(la) if letter not in lb and letter not in later]
     if own:
         a, la = reduce_sum(a, own), "".join(letter for axis, letter in enumerate(la) if axis not in own)
@@ -248,7 +248,7 @@ def _product(a: Tensor, la: str, b: Tensor, lb: str, later: set[str]) -> tuple[T
 
 
 def _grouped(x: Tensor, labels: str, batch: list[str], first: list[str], second: list[str]) -> Tensor:
-    """``x`` as ``[*batch, first, second]``, the last two groups each flattened to one dimension."""
+    """Return ``x`` as ``[*batch, first, second]``, the last two groups each flattened to one dimension."""
     order = [labels.index(letter) for letter in (*batch, *first, *second)]
     moved = x if order == sorted(order) else transpose(x, order)
     if len(first) == len(second) == 1:

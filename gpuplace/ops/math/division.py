@@ -1,7 +1,7 @@
-"""Quotients and remainders, element by element.
+"""Elementwise quotients and remainders.
 
-The op types differ in what they do to integers: ``Div`` and ``TruncateDiv`` round towards zero as C does, ``FloorDiv``
-downwards as Python does, ``RealDiv`` takes none. On the CPU an integer divided by zero is an error.
+The op types treat integers differently: ``Div`` and ``TruncateDiv`` round towards zero as C does, ``FloorDiv`` rounds
+down as Python does, ``RealDiv`` does not accept integers. On the CPU, an integer division by zero is an error.
 
 Source: tensorflow/core/kernels/cwise_ops.h, cwise_ops_common.cc and tensorflow/python/ops/math_ops.py, math_grad.py,
 release 1.15.
@@ -33,7 +33,7 @@ Gradients = tuple[Tensor | None, Tensor | None]
 
 
 def _integer_division(xp: ArrayModule, op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` after a check for zero, which only the CPU makes: on a GPU it would cost a copy to the host."""
+    """Return ``function`` with a check for zero on the CPU; on a GPU the check would cost a copy to the host."""
     if xp.__name__ != "numpy":
         return function
 
@@ -61,7 +61,7 @@ def _truncated_quotient(xp: Any) -> Callable[..., Any]:
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` (op ``RealDiv``).
+    """Return ``x / y`` (op ``RealDiv``).
 
     Args:
         x: floating or complex; integers have no kernel.
@@ -69,11 +69,11 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("RealDiv", name, x=x, y=y)
 
@@ -82,7 +82,7 @@ binary_ufunc("true_divide", "RealDiv")
 
 
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` rounded towards zero, as C divides integers.
+    """Return ``x / y`` rounded towards zero, as C divides integers.
 
     Args:
         x: int16, int32, int64, uint8 or uint16 (on a GPU not int32).
@@ -90,19 +90,19 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
-        InternalError: on the CPU, when it runs: a division by 0.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
+        InternalError: at run time on the CPU, a division by 0.
     """
     return new("TruncateDiv", name, x=x, y=y)
 
 
 @binder("Div", "TruncateDiv", elementwise=True)
 def _div(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    """The op ``Div`` of 1.15 divides integers as C does."""
+    """Kernel of ``Div``: in 1.15 it divides integers as C does."""
     if attrs["T"].is_integer:
         return _integer_division(xp, op, _truncated_quotient(xp))
     return xp.true_divide
@@ -112,7 +112,7 @@ shape_function("Div", "TruncateDiv")(broadcast_shape)
 
 
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y``, and 0 where ``y`` is 0.
+    """Return ``x / y``, and 0 where ``y`` is 0.
 
     Args:
         x: floating or complex.
@@ -120,11 +120,11 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     with name_scope(name, "div_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -133,7 +133,7 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``1 / x``, and 0 where ``x`` is 0.
+    """Return ``1 / x``, and 0 where ``x`` is 0.
 
     Args:
         x: floating or complex, of any shape.
@@ -143,7 +143,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
         A tensor like ``x``.
 
     Raises:
-        TypeError: the op does not take the type.
+        TypeError: the type is not supported.
     """
     with name_scope(name, "reciprocal_no_nan", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -176,7 +176,7 @@ def _quotient_gradients(op: Operation, grad: Tensor, quotient: Callable[..., Ten
 
 
 def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` rounded downwards: the op ``FloorDiv`` without a scope of its own.
+    """Return ``x / y`` rounded down: the op ``FloorDiv`` without its own name scope.
 
     Args:
         x: float16, float32, float64, int8 to int64, uint8 or uint16.
@@ -184,18 +184,18 @@ def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
-        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
+        InvalidArgumentError: at run time on the CPU, an integer is divided by 0.
     """
     return new("FloorDiv", name, x=x, y=y)
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` rounded downwards, what the operator ``//`` does.
+    """Return ``x / y`` rounded down, as the operator ``//`` does.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.floordiv([-5, 5], 2)).tolist()
@@ -207,12 +207,12 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
-        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
+        InvalidArgumentError: at run time on the CPU, an integer is divided by 0.
     """
     with name_scope(name, "floordiv", [x, y]) as scope:
         return new("FloorDiv", scope, x=x, y=y)
@@ -229,7 +229,7 @@ shape_function("FloorDiv")(broadcast_shape)
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the remainder with the sign of ``y``, what the operator ``%`` does.
+    """Return the remainder with the sign of ``y``, as the operator ``%`` does.
 
     Args:
         x: float32, float64, int32 or int64; on a GPU int32, in host memory.
@@ -237,12 +237,12 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
-        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
+        InvalidArgumentError: at run time on the CPU, an integer is divided by 0.
     """
     return new("FloorMod", name, x=x, y=y)
 
@@ -251,7 +251,7 @@ mod = floormod
 
 
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the remainder with the sign of ``x``, as C's ``fmod``.
+    """Return the remainder with the sign of ``x``, as C's ``fmod`` does.
 
     Args:
         x: float32, float64, int32 or int64; on a GPU int32, in host memory.
@@ -259,12 +259,12 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
-        InternalError: on the CPU, when it runs: an integer divided by 0.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
+        InternalError: at run time on the CPU, an integer is divided by 0.
     """
     return new("TruncateMod", name, x=x, y=y)
 
@@ -290,19 +290,19 @@ def _floor_mod_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """Returns ``x / y`` as Python 3 does: integers become floating; see ``truediv``.
+    """Return ``x / y`` as Python 3 does: integers become floating; see ``truediv``.
 
     Args:
         x: numbers.
         y: the same type; the shapes broadcast.
-        name: name of the op; None: that of the operator.
+        name: name of the op; None: the operator's default name.
 
     Returns:
-        A floating or complex type, in the broadcast shape.
+        A floating or complex tensor, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     if name is not None:
         with name_scope(None, name, [x, y]) as scope:
@@ -318,10 +318,10 @@ _FLOAT_OF_INTEGER = {"uint8": float32, "int8": float32, "uint16": float32, "int1
 
 
 def float_for_division(kind: DType) -> Any:
-    """The type that a type's numbers are divided in; None where it is the type itself.
+    """Return the type to which a type's numbers are converted for division; None for no conversion.
 
     Raises:
-        TypeError: they cannot be divided.
+        TypeError: numbers of this type cannot be divided.
     """
     if kind.name not in _FLOAT_OF_INTEGER:
         raise TypeError(f"Invalid dtype {kind!r} in __truediv__")
@@ -329,7 +329,7 @@ def float_for_division(kind: DType) -> Any:
 
 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y``, integers made floating first.
+    """Return ``x / y``; integers are converted to floating first.
 
     Args:
         x: floating, complex, int8 to int64, uint8 or uint16.
@@ -337,11 +337,11 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        ``x``'s type, but float32 for integers of 8 and 16 bits and float64 for int32 and int64; in the broadcast shape.
+        ``x``'s type, float32 for integers of 8 and 16 bits, or float64 for int32 and int64; in the broadcast shape.
 
     Raises:
         TypeError: the types differ, or cannot be divided.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     with name_scope(name, "truediv", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -350,17 +350,17 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
             if isinstance(y, Tensor)
             else convert_to_tensor(y, x.dtype.base_dtype, "y")
         )
-        one, other = x.dtype.base_dtype, y.dtype.base_dtype
-        if one is not other:
-            raise TypeError(f"x and y must have the same dtype, got {one!r} != {other!r}")
-        wanted = float_for_division(one)
-        if wanted is not None:
-            x, y = new("Cast", x=x, DstT=wanted), new("Cast", x=y, DstT=wanted)
+        first, second = x.dtype.base_dtype, y.dtype.base_dtype
+        if first is not second:
+            raise TypeError(f"x and y must have the same dtype, got {first!r} != {second!r}")
+        target = float_for_division(first)
+        if target is not None:
+            x, y = new("Cast", x=x, DstT=target), new("Cast", x=y, DstT=target)
         return new("RealDiv", scope, x=x, y=y)
 
 
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` as Python 2 does: integers are rounded downwards. Deprecated; see ``divide``.
+    """Return ``x / y`` as Python 2 does: integers are rounded down. Deprecated; use ``divide``.
 
     Args:
         x: floating, complex, int8 to int64, uint8 or uint16.
@@ -368,12 +368,12 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape: of op ``RealDiv``, or ``FloorDiv`` for integers.
+        A tensor of that type, in the broadcast shape; the op is ``RealDiv``, or ``FloorDiv`` for integers.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
-        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
+        InvalidArgumentError: at run time on the CPU, an integer is divided by 0.
     """
     with name_scope(name, "div", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")

@@ -1,13 +1,13 @@
-"""The op ``Einsum``: sums of products in Einstein's notation, with dots and repeated letters (`tf.einsum` adds none).
+"""The op ``Einsum``: sums of products in Einstein notation, with ellipses and repeated letters (`tf.einsum` adds none).
 
-The gradient of an operand is an ``Einsum`` too, of the gradient and the other operands::
+The gradient of an operand is also an ``Einsum``, of the gradient and the other operands::
 
     ab,bc->ac                 d/d(ab):  ac,bc->ab
-    abc->b                    d/d(abc): b,ac->bac, with ones for what was summed away
-    ...ab,bc->...ac           the dots come first, and what was broadcast is summed
+    abc->b                    d/d(abc): b,ac->bac, with ones for the summed dimensions
+    ...ab,bc->...ac           the ellipsis comes first, and broadcast dimensions are summed
 
 Source: tensorflow/core/kernels/einsum_op_impl.h, release 1.15; tensorflow/python/ops/linalg_grad.py, release 2.21
-(which operand gets what; 1.15 has no gradient).
+(the gradients; 1.15 has none).
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ def _einsum(xp: ArrayModule, inputs: Sequence[Any], *, equation: bytes) -> Array
         raise InvalidArgumentError.of(
             "Ellipsis cannot be used in inputs only, where it stands for dimensions"
         )
-    wide = [one.astype("float32") if dtype.itemsize == 2 else one for one in inputs]
+    wide = [item.astype("float32") if dtype.itemsize == 2 else item for item in inputs]
     once = "".join(dict.fromkeys(result.replace(_DOTS, "")))
     dots = _DOTS if _DOTS in result else ""
     try:
-        found = xp.einsum(f"{','.join(terms)}->{dots}{once}", *wide, optimize=len(wide) > 1)
+        total = xp.einsum(f"{','.join(terms)}->{dots}{once}", *wide, optimize=len(wide) > 1)
     except ValueError as error:
         raise InvalidArgumentError.of(str(error)) from None
     if f"{dots}{once}" != result:
-        batch = found.shape[: found.ndim - len(once)]
+        batch = total.shape[: total.ndim - len(once)]
         head, _, tail = result.partition(_DOTS) if dots else (result, "", "")
-        whole = (*(sizes[one] for one in head), *batch, *(sizes[one] for one in tail))
-        spread = xp.zeros(whole, found.dtype)
-        xp.einsum(f"{result}->{dots}{once}", spread)[...] = found
-        found = spread
-    return xp.array(found, dtype, order="C")
+        whole = (*(sizes[item] for item in head), *batch, *(sizes[item] for item in tail))
+        spread = xp.zeros(whole, total.dtype)
+        xp.einsum(f"{result}->{dots}{once}", spread)[...] = total
+        total = spread
+    return xp.array(total, dtype, order="C")
 
 
 def _sizes(terms: Sequence[str], inputs: Sequence[Any]) -> dict[str, int]:
-    """The size of every letter."""
+    """Return the size of each letter."""
     sizes: dict[str, int] = {}
     for number, (term, value) in enumerate(zip(terms, inputs, strict=True)):
         head, dots, tail = term.partition(_DOTS)
@@ -96,34 +96,34 @@ def _of_operand(op: Operation, terms: list[str], result: str, number: int, grad:
     operand, term = op.inputs[number], terms[number]
     factors = [(grad, result)]
     factors += [
-        (conjugate(one), letters)
-        for index, (one, letters) in enumerate(zip(op.inputs, terms, strict=True))
+        (conjugate(item), letters)
+        for index, (item, letters) in enumerate(zip(op.inputs, terms, strict=True))
         if index != number
     ]
     head, dots, tail = term.partition(_DOTS)
     letters = head + tail
     present = "".join(labels for _, labels in factors)
     rank = shape_of(new("Shape", input=operand))[0] if dots else len(letters)
-    gone = [letter for letter in dict.fromkeys(letters) if letter not in present]
+    absent = [letter for letter in dict.fromkeys(letters) if letter not in present]
     lost_dots = bool(dots) and _DOTS not in present
-    if gone or lost_dots:
-        where = [_axis(letter, head, tail, rank) for letter in gone]
+    if absent or lost_dots:
+        where = [_axis(letter, head, tail, rank) for letter in absent]
         sizes = gather(shape_of(operand), new("Pack", values=where)) if where else shape_of(operand)[:0]
         if lost_dots:
             sizes = new("ConcatV2", values=[shape_of(operand)[len(head) : rank - len(tail)], sizes], axis=0)
-        factors.append((fill(sizes, like(1, operand)), (_DOTS if lost_dots else "") + "".join(gone)))
+        factors.append((fill(sizes, like(1, operand)), (_DOTS if lost_dots else "") + "".join(absent)))
     equation = f"{','.join(labels for _, labels in factors)}->{dots}{letters}"
-    found = apply_op("Einsum", inputs=[one for one, _ in factors], equation=equation).outputs[0]
+    total = apply_op("Einsum", inputs=[item for item, _ in factors], equation=equation).outputs[0]
     if not dots:
-        return found
+        return total
     count = rank - len(letters)
-    # The dots of the operand, then its letters: what the dots of others have more is summed.
+    # The operand's ellipsis, then its letters: extra ellipsis dimensions of the others are summed.
     numbers = new("Range", start=0, limit=rank, delta=1)
     first = new("ConcatV2", values=[numbers[len(head) : len(head) + count], numbers[: len(head)],
                                     numbers[len(head) + count :]], axis=0)  # fmt: skip
-    wanted = gather(shape_of(operand), first)
-    axes = apply_op("BroadcastGradientArgs", s0=wanted, s1=shape_of(found)).outputs[0]
-    summed = reshape(reduce_sum(found, axes), wanted)
+    target_shape = gather(shape_of(operand), first)
+    axes = apply_op("BroadcastGradientArgs", s0=target_shape, s1=shape_of(total)).outputs[0]
+    summed = reshape(reduce_sum(total, axes), target_shape)
     return transpose(summed, new("InvertPermutation", x=first))
 
 

@@ -1,6 +1,6 @@
-"""Arithmetic of two tensors, element by element, with broadcasting.
+"""Elementwise arithmetic of two tensors, with broadcasting.
 
-Division is in a module of its own; Python's operators are installed at the end of this one.
+Division has its own module; Python's operators are installed at the end of this one.
 
 Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.py, math_grad.py, release 1.15.
 """
@@ -66,29 +66,29 @@ __all__ = [
 
 
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x + y``. The operator ``+`` makes ``AddV2``, this function ``Add``, as in 1.15.
+    """Return ``x + y``. As in 1.15, the operator ``+`` adds ``AddV2`` and this function ``Add``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.add([[1], [2]], [10, 20])).tolist()
     [[11, 21], [12, 22]]
 
     Args:
-        x: floating, complex, int8 to int64, uint8, or strings, which are joined.
+        x: floating, complex, int8 to int64, uint8, or strings, which are concatenated.
         y: the same type; the shapes broadcast.
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Add", name, x=x, y=y)
 
 
 def add_v2(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x + y`` through the op type ``AddV2``, which takes no strings.
+    """Return ``x + y`` through the op type ``AddV2``, which does not accept strings.
 
     Args:
         x: floating, complex, int8 to int64 or uint8.
@@ -96,11 +96,11 @@ def add_v2(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("AddV2", name, x=x, y=y)
 
@@ -125,13 +125,13 @@ def _add_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def _all_shaped_alike(op: Operation, grad: Tensor) -> bool:
-    """Whether both inputs and the gradient have one known shape."""
+    """Return whether both inputs and the gradient have the same static shape."""
     sizes = op.inputs[0].shape.sizes
     return sizes is not None and None not in sizes and sizes == op.inputs[1].shape.sizes == grad.shape.sizes
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x - y``.
+    """Return ``x - y``.
 
     Args:
         x: floating, complex, int8 to int64, uint8 or uint16.
@@ -139,11 +139,11 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Sub", name, x=x, y=y)
 
@@ -161,7 +161,7 @@ def _sub_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x * y``.
+    """Return ``x * y``.
 
     Args:
         x: floating, complex, int8 to int64, uint8 or uint16.
@@ -169,11 +169,11 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Mul", name, x=x, y=y)
 
@@ -194,12 +194,12 @@ def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def _conjugates_of(op: Operation) -> Callable[[], list[Tensor]]:
-    """A function that adds the conjugates of an operation's inputs when it is first called."""
-    return functools.cache(lambda: [conjugate(one) for one in op.inputs])
+    """Return a function that adds the conjugates of an operation's inputs on its first call."""
+    return functools.cache(lambda: [conjugate(item) for item in op.inputs])
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x * y``, and 0 where ``y`` is 0 even if ``x`` is infinite or NaN.
+    """Return ``x * y``, and 0 where ``y`` is 0 even if ``x`` is infinite or NaN.
 
     Args:
         x: floating or complex.
@@ -207,11 +207,11 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     with name_scope(name, "multiply_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -242,11 +242,11 @@ def _mul_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
     return broadcast_gradients(op, of_x, of_y)
 
 
-# Powers, extremes, the rest
+# Powers, extremes, others
 
 
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x`` to the power of ``y``.
+    """Return ``x`` to the power of ``y``.
 
     Args:
         x: floating, complex, int32 or int64.
@@ -254,12 +254,12 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
-        InvalidArgumentError: on the CPU, when it runs: a negative power of integers.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
+        InvalidArgumentError: at run time on the CPU, an integer has a negative power.
     """
     with name_scope(name, "Pow", [x]) as scope:
         return new("Pow", scope, x=x, y=y)
@@ -304,7 +304,7 @@ def _pow_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the greater of each pair; NaN where either is.
+    """Return the elementwise maximum; NaN if either element is NaN.
 
     Args:
         x: floating, int32 or int64.
@@ -312,17 +312,17 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Maximum", name, x=x, y=y)
 
 
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the smaller of each pair; NaN where either is.
+    """Return the elementwise minimum; NaN if either element is NaN.
 
     Args:
         x: floating, int32 or int64.
@@ -330,11 +330,11 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Minimum", name, x=x, y=y)
 
@@ -345,14 +345,14 @@ binary_ufunc("minimum", "Minimum")
 
 @gradient("Maximum", "Minimum")
 def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
-    """The whole gradient goes to the chosen one, to ``x`` on a tie."""
+    """Gradient of a maximum or minimum: all of it goes to the chosen element, to ``x`` on a tie."""
     x, y = op.inputs
     comparison = "GreaterEqual" if op.type == "Maximum" else "LessEqual"
     if is_first_alone_needed(op):
         zeros = zeros_like(grad)
         return new("Select", condition=new(comparison, x=x, y=y), t=grad, e=zeros), None
     skipped = skipped_inputs(op)
-    shape_x, shape_y, shape_grad = (shape_tensor(one) for one in (x, y, grad))
+    shape_x, shape_y, shape_grad = (shape_tensor(item) for item in (x, y, grad))
     with name_scope("zeros") as scope:
         zeros = new("Fill", scope, dims=shape_grad, value=like(0, grad))
     chosen = new(comparison, x=x, y=y)
@@ -366,7 +366,7 @@ def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``(x - y)`` times its conjugate: the square where numbers are real.
+    """Return ``(x - y)`` times its conjugate: the square for real numbers.
 
     Args:
         x: floating, complex, int32 or int64.
@@ -374,11 +374,11 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("SquaredDifference", name, x=x, y=y)
 
@@ -404,19 +404,19 @@ def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the angle between the positive x axis and the point ``(x, y)``.
+    """Return the angle between the positive x axis and the point ``(x, y)``.
 
     Args:
-        y: float32 or float64: the second coordinate.
-        x: the first coordinate, of the same type; the shapes broadcast.
+        y: float32 or float64: the y coordinate.
+        x: the x coordinate, of the same type; the shapes broadcast.
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape: radians from -pi to pi.
+        A tensor of that type, in the broadcast shape: radians from -pi to pi.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Atan2", name, y=y, x=x)
 
@@ -430,13 +430,13 @@ def _atan2_grad(op: Operation, grad: Tensor) -> Gradients:
     if rules() != "1.15":
         scaled = grad / (new("Square", x=x) + new("Square", x=y))
         return broadcast_gradients(op, lambda: x * scaled, lambda: -y * scaled)
-    with after(grad):  # release 1.15 forgets that y and x broadcast
+    with after(grad):  # release 1.15 ignores that y and x broadcast
         scaled = grad / (new("Square", x=x) + new("Square", x=y))
         return x * scaled, -y * scaled
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x * log(y)``, and 0 where ``x`` is 0.
+    """Return ``x * log(y)``, and 0 where ``x`` is 0.
 
     Args:
         x: floating or complex.
@@ -444,17 +444,17 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Xlogy", name, x=x, y=y)
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x / y``, and 0 where ``x`` is 0.
+    """Return ``x / y``, and 0 where ``x`` is 0.
 
     Args:
         x: floating or complex.
@@ -462,11 +462,11 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        That type, in the broadcast shape.
+        A tensor of that type, in the broadcast shape.
 
     Raises:
-        TypeError: the types differ, or the op does not take them.
-        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ or are not supported.
+        ValueError: static shapes do not broadcast; at run time, InvalidArgumentError.
     """
     return new("Xdivy", name, x=x, y=y)
 
@@ -515,19 +515,19 @@ def _xdivy_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def add_n(inputs: TensorsLike, name: str | None = None) -> Tensor:
-    """Returns the sum of several tensors.
+    """Return the sum of several tensors.
 
     Args:
         inputs: a list of tensors of one shape and one number type.
         name: name of the op.
 
     Returns:
-        A tensor of their type and shape; the one tensor of a list of one.
+        A tensor of their type and shape; for a list of one, its tensor.
 
     Raises:
-        ValueError: the list is empty, its elements are no tensors, or their shapes are known and differ.
-        TypeError: the types differ, or are no number types.
-        InvalidArgumentError: the shapes turn out to differ when it runs.
+        ValueError: the list is empty, its elements are not tensors, or their static shapes differ.
+        TypeError: the types differ or are not number types.
+        InvalidArgumentError: at run time, the shapes differ.
     """
     message = "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
     if not inputs or not isinstance(inputs, (list, tuple)):
@@ -542,7 +542,7 @@ def add_n(inputs: TensorsLike, name: str | None = None) -> Tensor:
 def _bind_add_n(
     xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[..., Any]:
-    """The bare ``add`` of two tensors whose shapes were checked when the graph was built."""
+    """Bind ``add`` directly for two tensors whose static shapes are equal."""
     shapes = [tensor.shape for tensor in op.inputs]
     dtype = op.outputs[0].dtype
     if xp is np and len(shapes) == 2 and (dtype.is_floating or dtype.is_integer):
@@ -579,7 +579,7 @@ def _add_n_shape(op: Operation) -> Any:
             shape = shape.merge_with(op.inputs[index].shape)
         except ValueError:
             raise ValueError(
-                f"Shapes must be equal: input {index} has {op.inputs[index].shape}, a later one {shape}\n\t"
+                f"Shapes must be equal: input {index} has {op.inputs[index].shape}, a later input has {shape}\n\t"
                 f"From merging shape {index} with other shapes."
             ) from None
     return (shape,)
@@ -596,20 +596,20 @@ def accumulate_n(
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the sum of several tensors, added up as they come.
+    """Return the sum of several tensors, accumulated as they become available.
 
     Args:
         inputs: a list of tensors of one shape and one number type.
-        shape: their shape, where it is not known otherwise.
-        tensor_dtype: their type, which is checked; None for any.
+        shape: their shape, if it is not static.
+        tensor_dtype: their required type; None for any.
         name: name of the op.
 
     Returns:
-        A tensor of their type and shape; the one tensor of a list of one.
+        A tensor of their type and shape; for a list of one, its tensor.
 
     Raises:
-        ValueError: the list is empty, or shapes do not fit.
-        TypeError: ``tensor_dtype`` is another type, or no number type.
+        ValueError: the list is empty, or shapes do not match.
+        TypeError: ``tensor_dtype`` is another type or not a number type.
 
     Source: tensorflow/core/common_runtime/accumulate_n_optimizer.cc, release 1.15 (the op is replaced, not executed).
     """
@@ -618,12 +618,12 @@ def accumulate_n(
     tensors = convert_n_to_tensor(inputs)
     if tensor_dtype is not None and as_dtype(tensor_dtype) is not tensors[0].dtype.base_dtype:
         raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {tensors[0].dtype}")
-    known = tensors[0].shape if shape is None else tensors[0].shape.merge_with(shape)
+    static_shape = tensors[0].shape if shape is None else tensors[0].shape.merge_with(shape)
     for tensor in tensors:
-        known = known.merge_with(tensor.shape)
+        static_shape = static_shape.merge_with(tensor.shape)
     if len(tensors) == 1:
         return new("Identity", name, input=tensors[0]) if name else tensors[0]
-    return new("AccumulateNV2", name, inputs=tensors, shape=known)
+    return new("AccumulateNV2", name, inputs=tensors, shape=static_shape)
 
 
 @shape_function("AccumulateNV2")
@@ -634,12 +634,12 @@ def _accumulate_n_shape(op: Operation) -> Any:
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Any:
-    """Returns ``t`` with smaller elements replaced by ``clip_value_min``, greater ones by ``clip_value_max``.
+    """Return ``t`` with smaller elements replaced by ``clip_value_min`` and larger ones by ``clip_value_max``.
 
     Args:
-        t: floating, int32 or int64; of ``IndexedSlices`` their values are clipped.
-        clip_value_min: the least value left, of the same type: a scalar, or of a shape that broadcasts to ``t``'s.
-        clip_value_max: the greatest value left, likewise.
+        t: floating, int32 or int64; for ``IndexedSlices``, the values are clipped.
+        clip_value_min: the minimum, of the same type: a scalar, or a tensor that broadcasts to ``t``'s shape.
+        clip_value_max: the maximum, in the same form.
         name: name of the op.
 
     Returns:
@@ -667,7 +667,7 @@ shape_function("ClipByValue")(same_shape)
 
 
 def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the complex numbers with these parts.
+    """Return complex numbers from real and imaginary parts.
 
     Args:
         real: float32 or float64.
@@ -678,7 +678,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
         complex64 for float32, complex128 for float64, in the broadcast shape.
 
     Raises:
-        TypeError: other types, or two different ones.
+        TypeError: the types differ or are not supported.
         ValueError: the shapes do not broadcast.
     """
     with name_scope(name, "Complex", [real, imag]) as scope:
@@ -709,7 +709,7 @@ def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
-    """Returns ``x`` times a scalar.
+    """Return ``x`` times a scalar.
 
     Args:
         scalar: a number of ``x``'s type, shape ``[]``.
@@ -717,7 +717,7 @@ def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
         name: name of the op.
 
     Returns:
-        A tensor like ``x``, or ``IndexedSlices``.
+        A tensor or ``IndexedSlices``, like ``x``.
 
     Raises:
         ValueError: ``scalar`` is known not to be a scalar.
@@ -734,19 +734,19 @@ def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
 
 
 def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the value of a polynomial at each element of ``x``, by Horner's scheme.
+    """Evaluate a polynomial at each element of ``x`` by Horner's scheme.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.math.polyval([1.0, 0.0, 2.0], 3.0)))  # x**2 + 2
     11.0
 
     Args:
-        coeffs: a list of coefficients, highest power first, each of ``x``'s type and of a shape that broadcasts.
+        coeffs: a list of coefficients, highest power first, each of ``x``'s type and with a shape that broadcasts.
         x: numbers.
         name: name of the scope.
 
     Returns:
-        ``x``'s type, in the broadcast shape; zeros where there are no coefficients.
+        ``x``'s type, in the broadcast shape; zeros without coefficients.
 
     Raises:
         TypeError: the types differ.
@@ -767,12 +767,12 @@ def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
-    """Installs ``__name__`` and ``__rname__``; what is not a tensor becomes a constant ``<name>/y`` or ``<name>/x``."""
+    """Install ``__name__`` and ``__rname__``; other operands become constants ``<name>/y`` or ``<name>/x``."""
 
     def forward(x: Tensor, y: TensorLike) -> Any:
         with name_scope(None, name, [x, y]) as scope:
             if not isinstance(y, Tensor):
-                by_right = getattr(type(y), f"_{name}_to_tensor", None)  # of sparse tensors
+                by_right = getattr(type(y), f"_{name}_to_tensor", None)  # for sparse tensors
                 if by_right is not None:
                     return by_right(y, x, scope)
                 try:

@@ -1,6 +1,6 @@
-"""Matrices as products: QR, singular values, and eigenvalues of matrices that equal their adjoints.
+"""Matrix factorizations: QR, singular values, and eigenvalues of self-adjoint matrices.
 
-Signs (of complex matrices, phases) of vectors are free: LAPACK's differ from those of the library TensorFlow uses.
+The signs of vectors (phases, for complex matrices) are arbitrary: LAPACK's differ from those of TensorFlow's library.
 
 Source: tensorflow/core/kernels/qr_op_impl.h, svd_op_impl.h, self_adjoint_eig_v2_op_impl.h, core/ops/linalg_ops.cc and
 tensorflow/python/ops/linalg_ops.py, linalg_grad.py, release 1.15.
@@ -33,7 +33,7 @@ __all__ = ["qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd"]
 
 
 class Qr(NamedTuple):
-    """The result of ``qr``."""
+    """Result of ``qr``."""
 
     q: Tensor
     """Orthonormal columns."""
@@ -42,11 +42,11 @@ class Qr(NamedTuple):
 
 
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """Returns the QR decomposition of matrices, ``input = q @ r``.
+    """Return the QR decomposition of matrices, ``input = q @ r``.
 
     Args:
         input: ``[..., rows, columns]``, float32, float64 or complex.
-        full_matrices: give ``q`` all its ``rows`` columns, not only ``min(rows, columns)``.
+        full_matrices: whether ``q`` has all ``rows`` columns instead of ``min(rows, columns)``.
         name: name of the op.
 
     Returns:
@@ -110,10 +110,10 @@ def _qr_grad(op: Operation, grad_q: Tensor, grad_r: Tensor) -> Tensor:
 
 
 def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of matrices that equal their adjoints.
+    """Return the eigenvalues and eigenvectors of self-adjoint matrices.
 
     Args:
-        tensor: ``[..., n, n]``, float32, float64 or complex; the lower triangles alone are looked at.
+        tensor: ``[..., n, n]``, float32, float64 or complex; only the lower triangles are used.
         name: name of the op.
 
     Returns:
@@ -121,17 +121,17 @@ def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tenso
 
     Raises:
         ValueError: the matrices are known not to be square.
-        InvalidArgumentError: when it runs: they are not square, or have elements that are no numbers.
+        InvalidArgumentError: at run time, the matrices are not square or have NaN or infinite elements.
     """
     values, vectors = apply_op("SelfAdjointEigV2", name, input=tensor, compute_v=True).outputs
     return values, vectors
 
 
 def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Eigenvalues of matrices that equal their adjoints.
+    """Return the eigenvalues of self-adjoint matrices.
 
     Args:
-        tensor: ``[..., n, n]``, float32, float64 or complex; the lower triangles alone are looked at.
+        tensor: ``[..., n, n]``, float32, float64 or complex; only the lower triangles are used.
         name: name of the op.
 
     Returns:
@@ -139,7 +139,7 @@ def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         ValueError: the matrices are known not to be square.
-        InvalidArgumentError: when it runs: they are not square, or have elements that are no numbers.
+        InvalidArgumentError: at run time, the matrices are not square or have NaN or infinite elements.
     """
     return apply_op("SelfAdjointEigV2", name, input=tensor, compute_v=False).outputs[0]
 
@@ -198,12 +198,12 @@ def _eig_gradient(op: Operation, of_values: Tensor, of_vectors: Tensor) -> Tenso
 def svd(
     tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:
-    """Singular values of matrices, ``tensor = u @ diag(s) @ adjoint(v)``.
+    """Return the singular value decomposition, ``tensor = u @ diag(s) @ adjoint(v)``.
 
     Args:
         tensor: ``[..., rows, columns]``, float32, float64 or complex.
-        full_matrices: give ``u`` and ``v`` all their columns, not only as many as there are values.
-        compute_uv: whether to give the vectors at all.
+        full_matrices: whether ``u`` and ``v`` are square instead of having one column per singular value.
+        compute_uv: whether to compute ``u`` and ``v``.
         name: name of the op.
 
     Returns:
@@ -221,7 +221,7 @@ def svd(
 def _svd_shape(op: Operation) -> list[TensorShape]:
     sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
     vectors = [UNKNOWN_SHAPE] * 2
-    if not op.attrs["compute_uv"]:  # TensorFlow states [0] for what it gives as scalars
+    if not op.attrs["compute_uv"]:  # TensorFlow's static shape is [0], although it returns scalars
         vectors = [TensorShape.of((0,))] * 2
     if sizes is None:
         return [UNKNOWN_SHAPE, *vectors]
@@ -247,9 +247,7 @@ def _svd(xp: ArrayModule, matrices: Array, *, compute_uv: bool, full_matrices: b
 
 @gradient("Svd")
 def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> Tensor:
-    """Giles, An extended collection of matrix derivative results for forward and reverse mode algorithmic
-    differentiation.
-    """
+    """Giles, An extended collection of matrix derivative results (2008)."""
     a = op.inputs[0]
     diagonal = matrix_diag(grad_s)
     if not op.attrs["compute_uv"]:
@@ -258,7 +256,7 @@ def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> 
     if a.shape.ndims is None:
         raise TypeError(
             "The gradient of svd needs the sizes of the matrices, but their rank is unknown."
-            " Say what is known of them: tensor.set_shape([3, 2])"
+            " Set it: tensor.set_shape([3, 2])"
         )
     rows, columns = (size.value for size in a.shape[-2:])
     if rows is None or columns is None:
@@ -284,7 +282,7 @@ def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> 
             )
         values, squares = matrix_diag(s), square(s)
         sizes = shape_of(s)
-        one = eye(sizes[-1], batch_shape=sizes[:-1], dtype=s.dtype)  # against 1 / 0, which is not used
+        one = eye(sizes[-1], batch_shape=sizes[:-1], dtype=s.dtype)  # avoids 1 / 0 in unused entries
         gaps = expand_dims(squares, -2) - expand_dims(squares, -1) + one
         scale = matrix_set_diag(reciprocal(gaps), zeros_like(s))
         inverse = matrix_diag(reciprocal(s))
@@ -294,7 +292,7 @@ def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> 
         turned_u, turned_v = scale * along_u, scale * along_v
         middle = diagonal + matmul(turned_u + adjoint(turned_u), values)
         middle = middle + matmul(values, turned_v + adjoint(turned_v))
-        if a.dtype.is_complex:  # the phases of u and v are bound to each other
+        if a.dtype.is_complex:  # the phases of u and v are coupled
             phases = matrix_diag(matrix_diag_part(along_v))
             middle = middle + 0.5 * matmul(inverse, turned(phases) - phases)
         result = matmul(u, matmul(middle, v1, adjoint_b=True))

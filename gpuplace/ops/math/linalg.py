@@ -1,4 +1,4 @@
-"""Decompositions and solutions of square matrices, in batches.
+"""Decompositions and linear systems of square matrices, in batches.
 
 Source: tensorflow/core/kernels/matrix_inverse_op.cc, determinant_op.cc, cholesky_op.cc, matrix_solve_op.cc,
 matrix_triangular_solve_op.cc and tensorflow/python/ops/linalg_grad.py, release 1.15.
@@ -50,11 +50,11 @@ def _check_square(x: Any) -> None:
 
 @dispatched
 def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """Returns inverse matrices.
+    """Return the inverses of matrices.
 
     Args:
         input: ``[..., n, n]``, float32, float64 or complex.
-        adjoint: invert the adjoints (conjugated and transposed) instead.
+        adjoint: whether to invert the adjoints (conjugated and transposed) instead.
         name: name of the op.
 
     Returns:
@@ -62,7 +62,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
 
     Raises:
         ValueError: the matrices are known not to be square.
-        InvalidArgumentError: when it runs: one is singular, or not square.
+        InvalidArgumentError: at run time, a matrix is singular or not square.
     """
     return new("MatrixInverse", name, input=input, adjoint=adjoint)
 
@@ -93,7 +93,7 @@ def _matrix_inverse_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @dispatched
 def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns determinants.
+    """Return the determinants of matrices.
 
     Args:
         input: ``[..., n, n]``, float32, float64 or complex.
@@ -103,7 +103,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
         ``[...]`` of the same type.
 
     Raises:
-        ValueError: the matrices are known not to be square; InvalidArgumentError where only the run shows it.
+        ValueError: the matrices are known not to be square; at run time, InvalidArgumentError.
     """
     return new("MatrixDeterminant", name, input=input)
 
@@ -129,10 +129,10 @@ def _matrix_determinant_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @dispatched
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns lower triangular matrices whose product with their adjoints is ``input``.
+    """Return the Cholesky factors of matrices: lower triangular, ``factor @ adjoint(factor) = input``.
 
     Args:
-        input: ``[..., n, n]``, float32, float64 or complex. Positive definite, and equal to their adjoints.
+        input: ``[..., n, n]``, float32, float64 or complex: positive definite and self-adjoint.
         name: name of the op.
 
     Returns:
@@ -140,7 +140,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         ValueError: the matrices are known not to be square.
-        InvalidArgumentError: when it runs: one has no such factor, or is not square.
+        InvalidArgumentError: at run time, a matrix is not positive definite or not square.
     """
     return new("Cholesky", name, input=input)
 
@@ -166,13 +166,13 @@ def _cholesky_grad(op: Operation, grad: Tensor) -> Tensor:
     middle = matmul(factor, grad, adjoint_a=True)
     middle = matrix_set_diag(middle, 0.5 * matrix_diag_part(middle))
     middle = matrix_band_part(middle, -1, 0)
-    made = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
-    return (made + adjoint(made)) * 0.5
+    product = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
+    return (product + adjoint(product)) * 0.5
 
 
 @dispatched
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Returns matrices conjugated and transposed.
+    """Return the adjoints of matrices: conjugated and transposed.
 
     Args:
         matrix: ``[..., rows, columns]``, numbers.
@@ -190,21 +190,21 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
 def matrix_solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns ``x`` with ``matrix @ x = rhs``.
+    """Solve ``matrix @ x = rhs`` for ``x``.
 
     Args:
         matrix: ``[..., n, n]``, float32, float64 or complex.
-        rhs: ``[..., n, k]``, of the same type: ``k`` right sides.
-        adjoint: solve with the adjoint (conjugated and transposed) of ``matrix`` instead.
+        rhs: ``[..., n, k]``, of the same type: ``k`` right-hand sides.
+        adjoint: whether to solve with the adjoint (conjugated and transposed) of ``matrix`` instead.
         name: name of the op.
 
     Returns:
         A tensor like ``rhs``.
 
     Raises:
-        ValueError: sizes are known and do not fit.
+        ValueError: static sizes do not match.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: a matrix is singular, or not square.
+        InvalidArgumentError: at run time, a matrix is singular or not square.
     """
     return new("MatrixSolve", name, matrix=matrix, rhs=rhs, adjoint=adjoint)
 
@@ -213,7 +213,7 @@ def matrix_solve(
 def _matrix_solve(xp: ArrayModule, matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
     _check_square(matrix)
     if rhs.ndim < 2 or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
-        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, item.shape)) for item in (matrix, rhs)))
         if rhs.ndim != matrix.ndim:
             raise InvalidArgumentError.of(f"All input tensors must have the same rank: {shapes}")
         raise InvalidArgumentError.of(f"Input matrix and rhs are incompatible: {shapes}")
@@ -251,22 +251,22 @@ def _matrix_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 def matrix_triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns ``x`` with ``matrix @ x = rhs``, where ``matrix`` is triangular.
+    """Solve ``matrix @ x = rhs`` for ``x``, where ``matrix`` is triangular.
 
     Args:
-        matrix: ``[..., n, n]``, float32, float64 or complex; the other triangle is not looked at.
-        rhs: ``[..., n, k]``, of the same type: ``k`` right sides.
-        lower: whether the lower triangle is the one that holds numbers.
-        adjoint: solve with the adjoint (conjugated and transposed) of ``matrix`` instead.
+        matrix: ``[..., n, n]``, float32, float64 or complex; the other triangle is ignored.
+        rhs: ``[..., n, k]``, of the same type: ``k`` right-hand sides.
+        lower: whether ``matrix`` is lower triangular; otherwise upper.
+        adjoint: whether to solve with the adjoint (conjugated and transposed) of ``matrix`` instead.
         name: name of the op.
 
     Returns:
         A tensor like ``rhs``.
 
     Raises:
-        ValueError: sizes are known and do not fit.
+        ValueError: static sizes do not match.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: a matrix has a zero on its diagonal, or is not square.
+        InvalidArgumentError: at run time, a matrix has a zero on its diagonal or is not square.
     """
     return new("MatrixTriangularSolve", name, matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint)
 
@@ -277,7 +277,7 @@ def _matrix_triangular_solve(
 ) -> Array:
     _check_square(matrix)
     if rhs.ndim != matrix.ndim or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
-        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, item.shape)) for item in (matrix, rhs)))
         raise InvalidArgumentError.of(f"In[0] mismatch In[1] shape: {shapes}")
     size = matrix.shape[-1]
     if (xp.diagonal(matrix, axis1=-2, axis2=-1) == 0).any():
@@ -288,8 +288,8 @@ def _matrix_triangular_solve(
     solution = xp.array(rhs)
     for at in range(size) if lower else range(size - 1, -1, -1):
         done = slice(0, at) if lower else slice(at + 1, size)
-        known = triangle[..., at : at + 1, done] @ solution[..., done, :]
-        solution[..., at, :] -= known[..., 0, :]
+        solved = triangle[..., at : at + 1, done] @ solution[..., done, :]
+        solution[..., at, :] -= solved[..., 0, :]
         solution[..., at, :] /= triangle[..., at, at, None]
     return solution
 
@@ -309,7 +309,7 @@ def _matrix_triangular_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, 
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x`` with ``matrix @ x = rhs``, given the factor that ``cholesky(matrix)`` is.
+    """Solve ``matrix @ x = rhs`` for ``x``, given ``chol = cholesky(matrix)``.
 
     Args:
         chol: ``[..., n, n]``, float32, float64 or complex, lower triangular.
@@ -325,17 +325,17 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 
 
 def log_matrix_determinant(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns the signs of determinants and the logarithms of their magnitudes.
+    """Return the signs of determinants and the logarithms of their absolute values.
 
     Args:
         input: ``[..., n, n]``, float32, float64 or complex.
         name: name of the op.
 
     Returns:
-        Two tensors ``[...]`` of that type; the product of the first and ``exp`` of the second are the determinants.
+        Two tensors ``[...]`` of that type; the determinants are the first times ``exp`` of the second.
 
     Raises:
-        ValueError: the matrices are known not to be square; InvalidArgumentError where only the run shows it.
+        ValueError: the matrices are known not to be square; at run time, InvalidArgumentError.
     """
     sign, logarithm = apply_op("LogMatrixDeterminant", name, input=input).outputs
     return sign, logarithm
@@ -361,10 +361,10 @@ def _log_matrix_determinant_grad(op: Operation, _: Tensor, grad: Tensor) -> Tens
 
 @dispatched
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the logarithm of the determinant of matrices that have a Cholesky factor.
+    """Return the logarithms of the determinants of positive definite matrices.
 
     Args:
-        matrix: ``[..., n, n]``, float32, float64 or complex; positive definite, and equal to their adjoints.
+        matrix: ``[..., n, n]``, float32, float64 or complex; positive definite and self-adjoint.
         name: name of the scope.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Products of matrices, and matrices made from and taken apart into diagonals and bands.
+"""Matrix products, diagonals and bands.
 
 Source: tensorflow/python/ops/math_ops.py, math_grad.py, array_grad.py, special_math_ops.py and
 tensorflow/core/kernels/matmul_op.cc, batch_matmul_op_impl.h, matrix_diag_op.cc, release 1.15.
@@ -47,30 +47,31 @@ def matmul(
     False,
     adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the product of two matrices, or of two batches of them, whose leading dimensions broadcast.
+    """Return the product of two matrices or of two batches of matrices, whose leading dimensions broadcast.
 
     >>> import gpuplace as tf
     >>> tf.matmul(tf.zeros([5, 2, 3]), tf.zeros([3, 4])).shape.as_list()
     [5, 2, 4]
 
     Args:
-        a: ``[..., rows, inner]``: floating, complex, int32 or int64 (on a GPU no integers).
+        a: ``[..., rows, inner]``: floating, complex, int32 or int64 (no integers on a GPU).
         b: ``[..., inner, columns]``, of the same type.
-        transpose_a: ``a`` is given as ``[..., inner, rows]``.
-        transpose_b: ``b`` is given as ``[..., columns, inner]``.
-        adjoint_a: ``a`` is given conjugated and transposed.
-        adjoint_b: ``b`` is given conjugated and transposed.
-        a_is_sparse: ``a`` holds many zeros: the op ``SparseMatMul``, for float32 and bfloat16 and the CPU only.
-        b_is_sparse: ``b`` holds many zeros, likewise.
+        transpose_a: whether ``a`` is transposed, ``[..., inner, rows]``.
+        transpose_b: whether ``b`` is transposed, ``[..., columns, inner]``.
+        adjoint_a: whether ``a`` is conjugated and transposed.
+        adjoint_b: whether ``b`` is conjugated and transposed.
+        a_is_sparse: whether ``a`` has many zeros: adds the op ``SparseMatMul``, for float32 and bfloat16 on the CPU
+            only.
+        b_is_sparse: whether ``b`` has many zeros; see ``a_is_sparse``.
         name: name of the op.
 
     Returns:
-        ``[..., rows, columns]`` of that type; float32 of ``SparseMatMul``.
+        ``[..., rows, columns]`` of that type; float32 for ``SparseMatMul``.
 
     Raises:
-        ValueError: inner sizes differ, ranks are wrong, or both transposed and adjoint are asked for.
-        TypeError: the types differ, or cannot be multiplied.
-        InvalidArgumentError: when it runs: sizes that were not known do not fit.
+        ValueError: inner sizes differ, ranks are wrong, or a matrix is both transposed and adjoint.
+        TypeError: the types differ or are not supported.
+        InvalidArgumentError: at run time, sizes do not match.
     """
     with name_scope(name, "MatMul", [a, b]) as scope:
         if transpose_a and adjoint_a:
@@ -102,7 +103,7 @@ sparse_matmul = matmul
 
 
 def _through_single(product: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The product through float32 for bfloat16, which NumPy multiplies slowly or not at all, and half precision."""
+    """Compute bfloat16 and half precision in float32, because NumPy multiplies them slowly or not at all."""
 
     def run(a: Any, b: Any) -> Any:
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
@@ -113,16 +114,16 @@ def _through_single(product: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
 
 
 def _product_for(xp: ArrayModule, op: Operation) -> Callable[[Any, Any], Any]:
-    """What multiplies the matrices of a ``MatMul``, and nothing around it that their type and shapes do not need."""
+    """Return the function that multiplies the matrices of a ``MatMul``, with only the checks that it needs."""
     if xp is not np:
         return xp.matmul if op.attrs["T"].size != 2 else _through_single(xp.matmul)
     if op.attrs["T"].size == 2:
         return _through_single(multiply)
     if not _has_sizes(op):
         return multiply
-    given: Any = op.inputs[0].shape.sizes
-    made: Any = op.outputs[0].shape.sizes
-    depth, (rows, columns) = given[0 if op.attrs["transpose_a"] else 1], made
+    left_sizes: Any = op.inputs[0].shape.sizes
+    output_sizes: Any = op.outputs[0].shape.sizes
+    depth, (rows, columns) = left_sizes[0 if op.attrs["transpose_a"] else 1], output_sizes
     if is_large_product(rows, depth, columns):
         return multiply
     return np.ndarray.dot if op.attrs["T"].is_floating else np.matmul
@@ -133,13 +134,13 @@ def _has_sizes(op: Operation) -> bool:
 
 
 def _incompatible(a: Any, b: Any) -> str:
-    one, other = brackets(TensorShape(a.shape)), brackets(TensorShape(b.shape))
-    return f"Matrix size-incompatible: In[0]: {one}, In[1]: {other}"
+    first, second = brackets(TensorShape(a.shape)), brackets(TensorShape(b.shape))
+    return f"Matrix size-incompatible: In[0]: {first}, In[1]: {second}"
 
 
 @binder("MatMul", fresh=True)
 def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
-    """The bare ``matmul`` where the shapes were checked when the graph was built."""
+    """Bind ``matmul`` directly if the shapes were checked when the graph was built."""
     swap_a, swap_b = attrs["transpose_a"], attrs["transpose_b"]
     product = _product_for(xp, op)
     if _has_sizes(op):
@@ -191,7 +192,7 @@ def _matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor | None, Tensor | N
     def product(
         x: Tensor | None, y: Tensor | None, swap_x: bool = False, swap_y: bool = False
     ) -> Tensor | None:
-        if x is None or y is None:  # the gradient that would need it is skipped
+        if x is None or y is None:  # the gradient that needs it is skipped
             return None
         return new("MatMul", a=x, b=y, transpose_a=swap_x, transpose_b=swap_y)
 
@@ -224,22 +225,22 @@ def _sparse_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 def batch_matmul(
     x: TensorLike, y: TensorLike, adj_x: bool = False, adj_y: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the products of matrices in two batches of one shape (op ``BatchMatMul``).
+    """Return the products of matrices in two batches of one shape (op ``BatchMatMul``).
 
     Args:
-        x: ``[..., rows, inner]``: floating, complex, int32 or int64 (on a GPU no integers).
+        x: ``[..., rows, inner]``: floating, complex, int32 or int64 (no integers on a GPU).
         y: ``[..., inner, columns]``, of the same type and with the same leading dimensions.
-        adj_x: ``x`` is given conjugated and transposed.
-        adj_y: ``y`` is given conjugated and transposed.
+        adj_x: whether ``x`` is conjugated and transposed.
+        adj_y: whether ``y`` is conjugated and transposed.
         name: name of the op.
 
     Returns:
         ``[..., rows, columns]`` of that type.
 
     Raises:
-        ValueError: sizes are known and do not fit, or a rank is below 2.
+        ValueError: static sizes do not match, or a rank is below 2.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: sizes do not fit.
+        InvalidArgumentError: at run time, sizes do not match.
     """
     return new("BatchMatMul", name, x=x, y=y, adj_x=adj_x, adj_y=adj_y)
 
@@ -278,12 +279,12 @@ def _batch_matmul_shape(op: Operation) -> Any:
     for sizes in (a, b):
         if sizes is not None and len(sizes) < 2:
             raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
-    one, other = (UNKNOWN_SHAPE if sizes is None else TensorShape.of(sizes[:-2]) for sizes in (a, b))
+    first, second = (UNKNOWN_SHAPE if sizes is None else TensorShape.of(sizes[:-2]) for sizes in (a, b))
     a, b = a or (None, None), b or (None, None)
     left = (a[-1], a[-2]) if op.attrs["adj_x"] else a[-2:]
     right = (b[-1], b[-2]) if op.attrs["adj_y"] else b[-2:]
     merge_sizes(left[1], right[0])
-    batch = broadcast(one, other) if op.type == "BatchMatMulV2" else merge_shapes(one, other)
+    batch = broadcast(first, second) if op.type == "BatchMatMulV2" else merge_shapes(first, second)
     return (batch.concatenate(TensorShape.of((left[0], right[1]))),)
 
 
@@ -292,8 +293,8 @@ def _batch_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     x, y = op.inputs
     adj_x, adj_y = op.attrs["adj_x"], op.attrs["adj_y"]
 
-    def product(one: Tensor, other: Tensor, adj_one: bool, adj_other: bool) -> Tensor:
-        return matmul(one, other, adjoint_a=adj_one, adjoint_b=adj_other)
+    def product(first: Tensor, second: Tensor, adj_first: bool, adj_second: bool) -> Tensor:
+        return matmul(first, second, adjoint_a=adj_first, adjoint_b=adj_second)
 
     grad_x = product(y, grad, adj_y, True) if adj_x else product(grad, y, False, not adj_y)
     grad_y = product(grad, x, True, adj_x) if adj_y else product(x, grad, not adj_x, False)
@@ -311,22 +312,22 @@ def matvec(
     False,
     b_is_sparse: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the product of a matrix and a vector, or of batches of them.
+    """Return the product of a matrix and a vector, or of batches of them.
 
     Args:
-        a: ``[..., rows, inner]``, of a type that ``matmul`` takes.
+        a: ``[..., rows, inner]``, of a type that ``matmul`` supports.
         b: ``[..., inner]``, of the same type.
-        transpose_a: ``a`` is given as ``[..., inner, rows]``.
-        adjoint_a: ``a`` is given conjugated and transposed.
-        a_is_sparse: ``a`` holds many zeros; see ``matmul``.
-        b_is_sparse: ``b`` holds many zeros.
+        transpose_a: whether ``a`` is transposed, ``[..., inner, rows]``.
+        adjoint_a: whether ``a`` is conjugated and transposed.
+        a_is_sparse: whether ``a`` has many zeros; see ``matmul``.
+        b_is_sparse: whether ``b`` has many zeros.
         name: name of the last op.
 
     Returns:
         ``[..., rows]`` of that type.
 
     Raises:
-        ValueError: inner sizes differ, ranks are wrong, or both transposed and adjoint are asked for.
+        ValueError: inner sizes differ, ranks are wrong, or ``a`` is both transposed and adjoint.
         TypeError: the types differ.
     """
     with name_scope(name, "MatVec", [a, b]) as scope:
@@ -349,32 +350,32 @@ def matrix_diag(
     diagonal: TensorLike, name: str = "diag", k: TensorLike = 0, num_rows: TensorLike = -1,
     num_cols: TensorLike = -1, padding_value: TensorLike = 0,
 ) -> Tensor:  # fmt: skip
-    """Returns matrices with the last dimension of ``diagonal`` on their diagonal and 0 elsewhere.
+    """Return matrices with the last dimension of ``diagonal`` on their diagonal and 0 elsewhere.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.matrix_diag([1, 2])).tolist()
     [[1, 0], [0, 2]]
 
-    With ``k`` and what follows it, the op is ``MatrixDiagV2``; without, ``MatrixDiag``. (TensorFlow 1.15 itself always
-    adds ``MatrixDiag``, and so does not look at them.)
+    Any argument from ``k`` on selects the op ``MatrixDiagV2`` instead of ``MatrixDiag``. (TensorFlow 1.15 always adds
+    ``MatrixDiag`` and ignores these arguments.)
 
     Args:
-        diagonal: ``[..., n]``, numbers or bools (on a GPU no integers); of several diagonals ``[..., diagonals, n]``,
-            the highest first.
+        diagonal: ``[..., n]``, numbers or bools (no integers on a GPU); for several diagonals, ``[..., diagonals, n]``,
+            highest first.
         name: name of the op.
-        k: the diagonal, above the main one where it is positive; or the lowest and the highest of several.
-        num_rows: rows of the matrices; -1: as few as the diagonals need.
-        num_cols: columns, likewise.
-        padding_value: what stands elsewhere.
+        k: the diagonal, positive above the main one; or the lowest and the highest of several.
+        num_rows: number of rows; -1: as few as the diagonals need.
+        num_cols: number of columns; -1: as few as the diagonals need.
+        padding_value: the value of all other elements.
 
     Returns:
         ``[..., n, n]``, or ``[..., num_rows, num_cols]``, of the same type.
 
     Raises:
-        ValueError: ``diagonal`` is known to be a scalar, or the sizes do not fit; InvalidArgumentError where only the
-            run shows it.
+        ValueError: ``diagonal`` is known to be a scalar, or static sizes do not match; at run time,
+            InvalidArgumentError.
     """
-    if all(map(_is, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
+    if all(map(_is_default, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
         return new("MatrixDiag", name, diagonal=diagonal)
     diagonal = convert_to_tensor(diagonal, name="diagonal")
     padding = _padding(padding_value, diagonal)
@@ -390,15 +391,15 @@ def matrix_diag(
 
 
 def _padding(value: TensorLike, like: Tensor) -> Tensor:
-    """What fills up tensors of a type; a number is a bool where they are bools."""
+    """Return the padding for tensors of a type; a number becomes a bool for bools."""
     if like.dtype.is_bool and not isinstance(value, Tensor):
         value = bool(value)
     return convert_to_tensor(value, dtype=like.dtype, name="padding_value")
 
 
-def _is(given: TensorLike, default: int) -> bool:
-    """Whether an argument is what it is where it is left out."""
-    return isinstance(given, int | float | bool | np.generic) and bool(given == default)
+def _is_default(value: TensorLike, default: int) -> bool:
+    """Return whether an argument has its default value."""
+    return isinstance(value, int | float | bool | np.generic) and bool(value == default)
 
 
 @compute("MatrixDiag")
@@ -431,22 +432,22 @@ def _matrix_diag_grad(op: Operation, grad: Tensor) -> Tensor:
 def matrix_diag_part(
     input: TensorLike, name: str = "diag_part", k: TensorLike = 0, padding_value: TensorLike = 0
 ) -> Tensor:
-    """Returns the diagonals of matrices.
+    """Return the diagonals of matrices.
 
     Args:
-        input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
+        input: ``[..., rows, columns]``, numbers or bools (no integers on a GPU).
         name: name of the op.
-        k: the diagonal, or the lowest and the highest of several, as for ``matrix_diag``: the op is then
+        k: the diagonal, or the lowest and the highest of several, as for ``matrix_diag``; selects the op
             ``MatrixDiagPartV2``.
-        padding_value: fills up those of several diagonals that are shorter than others.
+        padding_value: padding for the shorter ones of several diagonals.
 
     Returns:
-        ``[..., min(rows, columns)]`` of the same type; of several diagonals ``[..., diagonals, longest]``.
+        ``[..., min(rows, columns)]`` of the same type; for several diagonals, ``[..., diagonals, longest]``.
 
     Raises:
-        ValueError: the rank is known to be below 2; InvalidArgumentError where only the run shows it.
+        ValueError: the rank is known to be below 2; at run time, InvalidArgumentError.
     """
-    if _is(k, 0):
+    if _is_default(k, 0):
         return new("MatrixDiagPart", name, input=input)
     input = convert_to_tensor(input, name="input")
     padding = _padding(padding_value, input)
@@ -491,23 +492,23 @@ def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
 def matrix_set_diag(
     input: TensorLike, diagonal: TensorLike, name: str = "set_diag", k: TensorLike = 0
 ) -> Tensor:
-    """Returns matrices with their diagonals replaced.
+    """Return matrices with their diagonals replaced.
 
     Args:
-        input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
+        input: ``[..., rows, columns]``, numbers or bools (no integers on a GPU).
         diagonal: ``[..., min(rows, columns)]``, of the same type.
         name: name of the op.
-        k: the diagonal, or the lowest and the highest of several, as ``matrix_diag_part`` gives them: the op is then
+        k: the diagonal, or the lowest and the highest of several, as for ``matrix_diag_part``; selects the op
             ``MatrixSetDiagV2``.
 
     Returns:
         A tensor like ``input``.
 
     Raises:
-        ValueError: the shapes are known and do not fit; InvalidArgumentError where only the run shows it.
+        ValueError: static shapes do not match; at run time, InvalidArgumentError.
         TypeError: the types differ.
     """
-    if _is(k, 0):
+    if _is_default(k, 0):
         return new("MatrixSetDiag", name, input=input, diagonal=diagonal)
     return new("MatrixSetDiagV2", name, input=input, diagonal=diagonal, k=k)
 
@@ -532,8 +533,10 @@ def _matrix_set_diag_shape(op: Operation) -> Any:
     sizes, diagonal = op.inputs[0].shape.sizes, op.inputs[1].shape
     require_rank_at_least(diagonal, 1)
     if sizes is None:
-        known = diagonal.sizes
-        return (UNKNOWN_SHAPE if known is None else TensorShape.of((*known[:-1], None, None)),)
+        diagonal_sizes = diagonal.sizes
+        return (
+            UNKNOWN_SHAPE if diagonal_sizes is None else TensorShape.of((*diagonal_sizes[:-1], None, None)),
+        )
     if len(sizes) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
     least = TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:])))
@@ -550,9 +553,9 @@ def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
         sizes = [*batch.as_list(), min(matrices[-2:].as_list())]
     else:
         with grad.graph.colocate_with(grad.op):
-            given, rank = shape_tensor(grad), rank_of(grad)
-            outer = new("Slice", input=given, begin=[0], size=[rank - 2])
-            inner = new("Slice", input=given, begin=[rank - 2], size=[2])
+            shape, rank = shape_tensor(grad), rank_of(grad)
+            outer = new("Slice", input=shape, begin=[0], size=[rank - 2])
+            inner = new("Slice", input=shape, begin=[rank - 2], size=[2])
             least = new("Min", input=inner, reduction_indices=make_constant([0], int32))
             sizes = concat([outer, [least]], 0)
     rest = matrix_set_diag(grad, zeros(sizes, grad.dtype))
@@ -562,23 +565,23 @@ def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 def matrix_band_part(
     input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns matrices with 0 outside of a band around the diagonal.
+    """Return matrices with 0 outside a band around the diagonal.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.matrix_band_part([[1, 2], [3, 4]], 0, -1)).tolist()  # the upper triangle
     [[1, 2], [0, 4]]
 
     Args:
-        input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
-        num_lower: how many diagonals below the main one stay, a scalar int32 or int64; all if negative.
-        num_upper: how many above stay, of the same type; all if negative.
+        input: ``[..., rows, columns]``, numbers or bools (no integers on a GPU).
+        num_lower: number of diagonals to keep below the main one, a scalar int32 or int64; all if negative.
+        num_upper: number of diagonals to keep above the main one, of the same type; all if negative.
         name: name of the op.
 
     Returns:
         A tensor like ``input``.
 
     Raises:
-        InvalidArgumentError: when it runs: ``num_lower`` is above ``rows``, or ``num_upper`` above ``columns``.
+        InvalidArgumentError: at run time, ``num_lower`` is above ``rows``, or ``num_upper`` above ``columns``.
     """
     return new("MatrixBandPart", name, input=input, num_lower=num_lower, num_upper=num_upper)
 
@@ -609,7 +612,7 @@ def _matrix_band_part_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, N
 
 
 def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """Returns zeros of twice the rank with ``diagonal`` where the first half of the indices equals the second.
+    """Return a tensor of twice the rank with ``diagonal`` where both halves of the indices are equal, and 0 elsewhere.
 
     >>> import gpuplace as tf
     >>> tf.diag(tf.zeros([2, 3])).shape.as_list()
@@ -620,10 +623,10 @@ def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        The same type, in ``diagonal``'s shape twice.
+        A tensor of the same type with ``diagonal``'s shape twice.
 
     Raises:
-        TypeError: another type.
+        TypeError: the type is not supported.
     """
     return new("Diag", name, diagonal=diagonal)
 
@@ -648,18 +651,18 @@ def _diag_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the diagonal of a tensor whose shape is one shape twice: what ``diag`` undoes.
+    """Return the diagonal of a tensor whose shape has two equal halves: the inverse of ``diag``.
 
     Args:
-        input: float32, float64, complex, int32 or int64, of an even rank above 0.
+        input: float32, float64, complex, int32 or int64, of a positive, even rank.
         name: name of the op.
 
     Returns:
-        The same type, in the first half of ``input``'s shape.
+        A tensor of the same type with the first half of ``input``'s shape.
 
     Raises:
-        ValueError: the rank is known to be odd or 0, or the halves of the shape differ.
-        InvalidArgumentError: when it runs: likewise.
+        ValueError: the rank is known to be odd or 0, or the halves of the shape are known to differ.
+        InvalidArgumentError: at run time, in the same cases.
     """
     return new("DiagPart", name, input=input)
 
@@ -695,7 +698,7 @@ def _diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @dispatched
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the sums of the diagonals of matrices.
+    """Return the traces of matrices.
 
     Args:
         x: ``[..., rows, columns]``, numbers.
@@ -713,7 +716,7 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the cross products of vectors of length 3.
+    """Return the cross products of vectors of length 3.
 
     Args:
         a: ``[..., 3]``, real numbers.
@@ -724,9 +727,9 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
         A tensor like ``a``.
 
     Raises:
-        TypeError: the types differ, or are not real.
-        ValueError: the shapes are known and differ.
-        InvalidArgumentError: when it runs: they differ, or the last dimension is not 3.
+        TypeError: the types differ or are not real.
+        ValueError: static shapes differ.
+        InvalidArgumentError: at run time, the shapes differ, or the last dimension is not 3.
     """
     return new("Cross", name, a=a, b=b)
 

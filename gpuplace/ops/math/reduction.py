@@ -1,6 +1,6 @@
-"""Dimensions summed up, multiplied, or searched: reduce_*, and what is built from them.
+"""Reductions over dimensions: reduce_* and functions built on them.
 
-Without axes all dimensions are reduced, and the op gets a constant of all their numbers.
+Without axes, all dimensions are reduced, and the op's axes are a constant of all of them.
 
 Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/reduction_ops_common.cc, release 1.15.
 """
@@ -60,7 +60,7 @@ def _reduce(
     keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     whole = axis is None
     if whole and not isinstance(input_tensor, Tensor):
-        axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
+        axis = range_of(0, rank_of(input_tensor))  # only for a dense tensor
     output = new(
         op_type,
         name,
@@ -82,29 +82,29 @@ def _axes(x: TensorLike, axis: TensorLike) -> Any:
 
 
 def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
-    """The reduced dimensions, counted from the front; InvalidArgumentError if they are not valid.
+    """Return the dimensions to reduce, counted from the front; raise InvalidArgumentError if they are invalid.
 
-    One that is named twice counts once in 1.15, and is an error in 2.21.
+    A repeated dimension counts once in 1.15 and is an error in 2.21.
     """
-    found = _counted_from_front(tuple(axes.ravel().tolist()), rank)
-    if len(found) != axes.size and rules() == "2.21":
-        twice = next(axis for axis in found if (axes % rank == axis).sum() > 1)
+    dimensions = _counted_from_front(tuple(axes.ravel().tolist()), rank)
+    if len(dimensions) != axes.size and rules() == "2.21":
+        twice = next(axis for axis in dimensions if (axes % rank == axis).sum() > 1)
         raise InvalidArgumentError.of(
             f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}"
         )
-    return found
+    return dimensions
 
 
 @functools.lru_cache(256)
 def _counted_from_front(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    found: dict[int, None] = {}
+    dimensions: dict[int, None] = {}
     for axis in axes:
         if not -rank <= axis < rank:
             raise InvalidArgumentError.of(
                 f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
             )
-        found[axis % rank] = None
-    return tuple(found)
+        dimensions[axis % rank] = None
+    return tuple(dimensions)
 
 
 @shape_function("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "EuclideanNorm")
@@ -115,19 +115,19 @@ def _reduction_shape(op: Operation) -> Any:
         return (UNKNOWN_SHAPE,)
     if axes is None:
         return (TensorShape.of((None,) * len(sizes)) if keep else UNKNOWN_SHAPE,)
-    gone = set()
+    reduced = set()
     for axis in axes.reshape(-1).tolist():
         if not -len(sizes) <= axis < len(sizes):
             raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimensions.")
-        gone.add(axis % len(sizes))
+        reduced.add(axis % len(sizes))
     if keep:
-        return (TensorShape.of(tuple(1 if d in gone else size for d, size in enumerate(sizes))),)
-    return (TensorShape.of(tuple(size for d, size in enumerate(sizes) if d not in gone)),)
+        return (TensorShape.of(tuple(1 if d in reduced else size for d, size in enumerate(sizes))),)
+    return (TensorShape.of(tuple(size for d, size in enumerate(sizes) if d not in reduced)),)
 
 
 @variant_of(_reduce, op_type="Sum")
 def reduce_sum() -> None:
-    """Returns the sum over ``axis``; 0 where there is nothing.
+    """Return the sum over ``axis``; 0 if there are no elements.
 
     >>> import gpuplace as tf
     >>> x = tf.constant([[1, 2], [3, 4]])
@@ -138,40 +138,47 @@ def reduce_sum() -> None:
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
 @binder("Sum", fresh=True)
 def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    """One call for few elements, over the dimensions that are known beforehand, unless others are fed."""
+    """Use one call for few elements, over static dimensions, unless the step feeds others."""
     keep = attrs["keep_dims"]
     general = functools.partial(_sum, xp, keep_dims=keep)
-    known, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
+    static_axes, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
     elements = sizes.num_elements()
-    if xp is not np or keep or known is None or not known.size or elements is None or elements >= LARGE:
+    if (
+        xp is not np
+        or keep
+        or static_axes is None
+        or not static_axes.size
+        or elements is None
+        or elements >= LARGE
+    ):
         return general
-    numbers, rank, reduce = known.tolist(), sizes.ndims, np.add.reduce
+    numbers, rank, reduce = static_axes.tolist(), sizes.ndims, np.add.reduce
     try:
-        axes = _dimensions(known, rank or 0)
-    except InvalidArgumentError:  # which is for the one who runs it
+        axes = _dimensions(static_axes, rank or 0)
+    except InvalidArgumentError:  # reported at run time
         return general
 
     def small(input: Any, reduction_indices: Any) -> Any:
-        if reduction_indices is not known and reduction_indices.tolist() != numbers:
+        if reduction_indices is not static_axes and reduction_indices.tolist() != numbers:
             return general(input, reduction_indices)
         return reduce(input, axes, input.dtype)
 
@@ -185,8 +192,8 @@ def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
     return _total(xp, "sum", input, axes, keep_dims)
 
 
-def _total(xp: ArrayModule, how: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
-    total = reduced(xp, how, x, axes)
+def _total(xp: ArrayModule, function_name: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    total = reduced(xp, function_name, x, axes)
     return (
         total.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else total
     )
@@ -198,56 +205,56 @@ def _sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def _spread(op: Operation, grad: Tensor) -> Tensor:
-    """The gradient repeated over the reduced dimensions."""
+    """Return the gradient repeated over the reduced dimensions."""
     x, axes = op.inputs[0], constant_value(op.inputs[1])
     sizes = x.shape.sizes
     if sizes is not None and axes is not None:
-        gone = {int(axis) % max(len(sizes), 1) for axis in axes.reshape(-1)}
-        if len(gone) == len(sizes):
+        reduced = {int(axis) % max(len(sizes), 1) for axis in axes.reshape(-1)}
+        if len(reduced) == len(sizes):
             grad = reshape(grad, [1] * len(sizes))
-            given = make_constant(list(sizes), int32) if None not in sizes else shape_of(x)
-            return new("Tile", input=grad, multiples=given)
+            input_shape = make_constant(list(sizes), int32) if None not in sizes else shape_of(x)
+            return new("Tile", input=grad, multiples=input_shape)
         if None not in sizes:
-            _leave_shapes(op, [size or 0 for size in sizes], gone, axes)
-            grad = reshape(grad, [1 if d in gone else size for d, size in enumerate(sizes)])
+            _leave_shapes(op, [size or 0 for size in sizes], reduced, axes)
+            grad = reshape(grad, [1 if d in reduced else size for d, size in enumerate(sizes)])
             return new(
-                "Tile", input=grad, multiples=[size if d in gone else 1 for d, size in enumerate(sizes)]
+                "Tile", input=grad, multiples=[size if d in reduced else 1 for d, size in enumerate(sizes)]
             )
-    given = shape_of(x)
-    with graph_for(grad).colocate_with(given.op):
-        kept = reduced_shape(given, op.inputs[1])
-        repeats = _divided(given, kept)
-    return new("Tile", input=reshape(grad, kept), multiples=repeats)
+    input_shape = shape_of(x)
+    with graph_for(grad).colocate_with(input_shape.op):
+        kept_shape = reduced_shape(input_shape, op.inputs[1])
+        repeats = _divided(input_shape, kept_shape)
+    return new("Tile", input=reshape(grad, kept_shape), multiples=repeats)
 
 
-def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) -> None:
-    """What TensorFlow leaves in a graph that meets a known shape and axes for the first time: how it works them out."""
+def _leave_shapes(op: Operation, sizes: list[int], reduced: set[int], axes: Any) -> None:
+    """Add the unused ops that TensorFlow leaves in a graph when it first computes axes for a static shape."""
     key = tuple(sizes), tuple(int(axis) for axis in axes.reshape(-1))
-    known: set[tuple[Any, Any]] = graph_for(op).attached.setdefault("reductions seen", set())
-    if key in known:
+    pairs_seen: set[tuple[Any, Any]] = graph_for(op).attached.setdefault("reductions seen", set())
+    if key in pairs_seen:
         return
-    known.add(key)
+    pairs_seen.add(key)
     reduced_shape(list(key[0]), list(key[1]))
-    _divided(sizes, [1 if d in gone else size for d, size in enumerate(sizes)])
+    _divided(sizes, [1 if d in reduced else size for d, size in enumerate(sizes)])
 
 
 def reduced_shape(input_shape: TensorLike, axes: TensorLike) -> Tensor:
-    """Returns a shape with 1 for the dimensions that a reduction takes away.
+    """Return a shape with 1 for the reduced dimensions.
 
     Args:
         input_shape: sizes, a vector of integers.
-        axes: which dimensions of it; negative ones count from the end.
+        axes: the reduced dimensions; negative values count from the end.
     """
-    given, axes = cast(input_shape, int32), cast(axes, int32)
+    full_shape, axes = cast(input_shape, int32), cast(axes, int32)
     count = (
-        new("Size", input=given)
-        if given.shape.num_elements() is None
-        else make_constant(given.shape.num_elements(), int32, name="Size")
+        new("Size", input=full_shape)
+        if full_shape.shape.num_elements() is None
+        else make_constant(full_shape.shape.num_elements(), int32, name="Size")
     )
     positive = (axes + count) % count
     ones_shape, every = shape_of(positive), range_of(count)
     ones = new("Fill", dims=ones_shape, value=1)
-    return new("DynamicStitch", indices=[every, positive], data=[given, ones])
+    return new("DynamicStitch", indices=[every, positive], data=[full_shape, ones])
 
 
 def _divided(x: Any, y: Any) -> Tensor:
@@ -256,24 +263,24 @@ def _divided(x: Any, y: Any) -> Tensor:
 
 @variant_of(_reduce, op_type="Mean")
 def reduce_mean() -> None:
-    """Returns the mean over ``axis``: of integers rounded towards zero, of no floating elements NaN.
+    """Return the mean over ``axis``: rounded towards zero for integers, NaN for no floating elements.
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -311,24 +318,24 @@ def _mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 @variant_of(_reduce, op_type="Prod")
 def reduce_prod() -> None:
-    """Returns the product over ``axis``; 1 where there is nothing.
+    """Return the product over ``axis``; 1 if there are no elements.
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -342,18 +349,18 @@ def _prod(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims:
 
 @gradient("Prod")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """The product of all others: those before it times those after it, which is right even if elements are 0."""
-    x, given = op.inputs[0], shape_of(op.inputs[0])
+    """Gradient of a product: for each element the products before and after it, which is correct even for zeros."""
+    x, input_shape = op.inputs[0], shape_of(op.inputs[0])
     axes = reshape(op.inputs[1], [-1])
-    kept = reduced_shape(given, op.inputs[1])
-    repeats = _divided(given, kept)
-    spread = new("Tile", input=reshape(grad, kept), multiples=repeats)
-    with x.graph.device("/cpu:0"):  # the kernel of ListDiff is there
+    kept_shape = reduced_shape(input_shape, op.inputs[1])
+    repeats = _divided(input_shape, kept_shape)
+    spread = new("Tile", input=reshape(grad, kept_shape), multiples=repeats)
+    with x.graph.device("/cpu:0"):  # ListDiff only has a CPU kernel
         count = rank_of(x)
-        gone = cast((axes + count) % count, int32)
-        rest = new("ListDiff", x=range_of(0, count), y=gone)
-        order = concat([gone, rest], 0)
-        sizes = [reduce_prod(gather(given, part)) for part in (gone, rest)]
+        reduced = cast((axes + count) % count, int32)
+        rest = new("ListDiff", x=range_of(0, count), y=reduced)
+        order = concat([reduced, rest], 0)
+        sizes = [reduce_prod(gather(input_shape, part)) for part in (reduced, rest)]
     permuted = transpose(x, order)
     permuted.set_shape(_permuted_shape(op))
     permuted_shape = shape_of(permuted)
@@ -362,61 +369,63 @@ def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     behind = new("Cumprod", x=rows, axis=0, exclusive=True, reverse=True)
     others = reshape(conjugate(before) * conjugate(behind), permuted_shape)
     product = spread * transpose(others, new("InvertPermutation", x=order))
-    return reshape(product, given), None
+    return reshape(product, input_shape), None
 
 
 def _permuted_shape(op: Operation) -> TensorShape:
-    """The shape with the reduced dimensions first, as far as the graph tells."""
+    """Return the static shape with the reduced dimensions first."""
     sizes, axes = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None or axes is None:
         return UNKNOWN_SHAPE
-    gone = [int(axis) % len(sizes) for axis in axes.reshape(-1)]
-    return TensorShape.of(tuple(sizes[d] for d in [*gone, *(d for d in range(len(sizes)) if d not in gone)]))
+    reduced = [int(axis) % len(sizes) for axis in axes.reshape(-1)]
+    return TensorShape.of(
+        tuple(sizes[d] for d in [*reduced, *(d for d in range(len(sizes)) if d not in reduced)])
+    )
 
 
 @variant_of(_reduce, op_type="Max")
 def reduce_max() -> None:
-    """Returns the maximum over ``axis``; the least value of the type where there is nothing.
+    """Return the maximum over ``axis``; the type's minimum if there are no elements.
 
     Args:
         input_tensor: real numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
 @variant_of(_reduce, op_type="Min")
 def reduce_min() -> None:
-    """Returns the minimum over ``axis``; the greatest value of the type where there is nothing.
+    """Return the minimum over ``axis``; the type's maximum if there are no elements.
 
     Args:
         input_tensor: real numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -449,58 +458,58 @@ def _extreme(
 
 @gradient("Max", "Min")
 def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """Shared equally by all elements that are the extreme one."""
+    """Gradient of a minimum or maximum, shared equally by all extreme elements."""
     x = op.inputs[0]
-    kept = reduced_shape(shape_of(x), op.inputs[1])
-    extreme, grad = reshape(op.outputs[0], kept), reshape(grad, kept)
+    kept_shape = reduced_shape(shape_of(x), op.inputs[1])
+    extreme, grad = reshape(op.outputs[0], kept_shape), reshape(grad, kept_shape)
     chosen = cast(new("Equal", x=extreme, y=x), grad.dtype.base_dtype)
-    count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept)
+    count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept_shape)
     return chosen / count * grad, None
 
 
 @variant_of(_reduce, op_type="Any")
 def reduce_any() -> None:
-    """Tells whether any element is True over ``axis``; False where there is nothing.
+    """Return whether any element over ``axis`` is True; False if there are no elements.
 
     Args:
         input_tensor: bool, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
         bool, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
 @variant_of(_reduce, op_type="All")
 def reduce_all() -> None:
-    """Tells whether all elements are True over ``axis``; True where there is nothing.
+    """Return whether all elements over ``axis`` are True; True if there are no elements.
 
     Args:
         input_tensor: bool, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
         bool, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -520,22 +529,22 @@ not_differentiable("Any", "All")
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the square root of the sum of squares over ``axis``.
+    """Return the square root of the sum of squares over ``axis``.
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     return _reduce(input_tensor, axis, keepdims, name, op_type="EuclideanNorm")
 
@@ -544,7 +553,7 @@ def reduce_euclidean_norm(
 def _euclidean_norm(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     axes = _dimensions(reduction_indices, input.ndim)
     squares = input * xp.conjugate(input)
-    if squares.dtype.kind == "c":  # of which the imaginary part is zero, where rounding leaves something
+    if squares.dtype.kind == "c":  # clears rounding errors: the imaginary part is zero
         squares = squares.real
     return xp.sqrt(xp.sum(squares, axis=axes, dtype=squares.dtype, keepdims=keep_dims)).astype(input.dtype)
 
@@ -552,12 +561,12 @@ def _euclidean_norm(xp: ArrayModule, input: Array, reduction_indices: Array, *, 
 @gradient("EuclideanNorm", since="2.21", is_none_before=True)
 def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x = op.inputs[0]
-    kept = reduced_shape(shape_of(x), op.inputs[1])
-    scaled = reshape(grad, kept) / reshape(op.outputs[0], kept)
+    kept_shape = reduced_shape(shape_of(x), op.inputs[1])
+    scaled = reshape(grad, kept_shape) / reshape(op.outputs[0], kept_shape)
     return x * scaled, None
 
 
-# Built from others
+# Composite reductions
 
 
 def reduce_logsumexp(
@@ -565,24 +574,24 @@ def reduce_logsumexp(
     None, reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns ``log(sum(exp(x)))`` over ``axis``, computed so that it does not overflow.
+    """Return ``log(sum(exp(x)))`` over ``axis``, computed without overflow.
 
     Args:
-        input_tensor: floating, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        input_tensor: floating-point, of any shape.
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
     keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
@@ -601,22 +610,22 @@ def reduce_logsumexp(
 def reduce_variance(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the mean squared distance from the mean over ``axis``.
+    """Return the variance over ``axis``: the mean squared distance from the mean.
 
     Args:
-        input_tensor: floating, of any shape; integers give rounded means.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        input_tensor: floating-point, of any shape; integers use rounded means.
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the scope.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     with name_scope(name or "reduce_variance", None, [input_tensor]):
         means = reduce_mean(input_tensor, axis=axis, keepdims=True)
@@ -626,22 +635,22 @@ def reduce_variance(
 def reduce_std(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the standard deviation over ``axis``: the root of ``reduce_variance``.
+    """Return the standard deviation over ``axis``: the square root of ``reduce_variance``.
 
     Args:
-        input_tensor: floating, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        input_tensor: floating-point, of any shape.
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the scope.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     with name_scope(name or "reduce_std", None, [input_tensor]):
         return new("Sqrt", x=reduce_variance(input_tensor, axis=axis, keepdims=keepdims))
@@ -653,7 +662,7 @@ def count_nonzero(
     reduction_indices: TensorLike | None = None, keep_dims: bool | None = None, input: TensorLike | None =
     None,
 ) -> Tensor:  # fmt: skip
-    """Returns how many elements are not 0 (False, empty) over ``axis``.
+    """Return the number of elements over ``axis`` that are not 0, False or empty.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.count_nonzero([[0, 1], [2, 3]], axis=0)).tolist()
@@ -661,20 +670,20 @@ def count_nonzero(
 
     Args:
         input_tensor: numbers, bools or strings, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
-        dtype: a number type for the counts.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
+        dtype: number type of the counts.
         name: name of the scope.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
-        input: another name of ``input_tensor``.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
+        input: alias of ``input_tensor``.
 
     Returns:
         Counts of type ``dtype``, without the dimensions in ``axis``.
 
     Raises:
-        ValueError: both an argument and its other name, or a constant axis out of range.
+        ValueError: an argument and its alias are both given, or a static axis is out of range.
     """
     input_tensor = deprecated_argument_lookup("input_tensor", input_tensor, "input", input)
     axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
@@ -691,7 +700,7 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the norm of vectors or matrices.
+    """Return the norm of vectors or matrices.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.norm([[3.0, 4.0], [0.0, 2.0]], axis=1)).tolist()
@@ -699,27 +708,27 @@ def norm(
 
     Args:
         tensor: floating or complex, of any shape.
-        ord: of vectors ``"euclidean"``, 1, 2, ``numpy.inf`` or another positive number; of matrices ``"euclidean"`` or
-            ``"fro"``, 1, 2 (the greatest singular value) or ``numpy.inf``.
-        axis: the dimension of vectors, a pair for matrices, or None for all elements as one vector.
-        keepdims: whether the reduced dimensions stay, with size 1. None: False.
+        ord: for vectors, ``"euclidean"``, 1, 2, ``numpy.inf`` or another positive number; for matrices, ``"euclidean"``
+            or ``"fro"``, 1, 2 (the largest singular value) or ``numpy.inf``.
+        axis: the dimension of vectors, a pair of dimensions for matrices, or None for all elements as one vector.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the scope.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``tensor``'s type (for ``ord`` 1, infinity and others the real type of complex numbers), without the dimensions
-        in ``axis``.
+        ``tensor``'s type (the real type of complex numbers for ``ord`` other than 2 and ``"euclidean"``), without the
+        dimensions in ``axis``.
 
     Raises:
-        ValueError: an order that is not supported for the axes, or axes that are neither None, a number nor a pair.
-        TypeError: integers.
+        ValueError: the order is not supported for the axes, or ``axis`` is not None, a number or a pair.
+        TypeError: ``tensor`` holds integers.
     """
     keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     is_matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
     if isinstance(axis, (list, tuple)) and is_matrix:
         axis = tuple(axis)
     axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
-    integers = all(hasattr(one, "__index__") for one in axes)
+    integers = all(hasattr(item, "__index__") for item in axes)
     if not integers or is_matrix and axes[0] == axes[1]:
         raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     if is_matrix:
@@ -757,14 +766,14 @@ def norm(
                 result = new("Pow", x=reduce_sum(powers, axis, keepdims=True), y=like(1.0 / ord, size))
         if keepdims:
             return result
-        gone = [] if axis is None else list(axis) if isinstance(axis, tuple) else [axis]
-        return new("Squeeze", input=result, squeeze_dims=gone)
+        reduced = [] if axis is None else list(axis) if isinstance(axis, tuple) else [axis]
+        return new("Squeeze", input=result, squeeze_dims=reduced)
 
 
 def normalize(
     tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Returns vectors or matrices divided by their norms, and the norms.
+    """Return vectors or matrices divided by their norms, and the norms.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.linalg.normalize([3.0, 4.0]))[0].tolist()
@@ -772,26 +781,26 @@ def normalize(
 
     Args:
         tensor: floating or complex, of any shape.
-        ord: which norm, as for ``tf.norm``.
-        axis: the dimension of vectors, a pair for matrices, or None for all elements as one vector.
+        ord: the norm, as for ``tf.norm``.
+        axis: the dimension of vectors, a pair of dimensions for matrices, or None for all elements as one vector.
         name: name of the scope.
 
     Returns:
         A tensor like ``tensor``, and the norms, with size 1 in the dimensions of ``axis``.
 
     Raises:
-        ValueError: as ``tf.norm``.
+        ValueError: as for ``tf.norm``.
     """
     with name_scope(name, "normalize", [tensor]):
-        given = convert_to_tensor(tensor)
-        norms = norm(given, ord, axis, keepdims=True)
-        if norms.dtype != given.dtype:
-            norms = new("Cast", x=norms, DstT=given.dtype)
-        return new("RealDiv", x=given, y=norms), norms
+        values = convert_to_tensor(tensor)
+        norms = norm(values, ord, axis, keepdims=True)
+        if norms.dtype != values.dtype:
+            norms = new("Cast", x=norms, DstT=values.dtype)
+        return new("RealDiv", x=values, y=norms), norms
 
 
 def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:
-    """Of matrices along two axes, which keep their place with size 1."""
+    """Return the largest singular values of matrices along two axes, which stay in place with size 1."""
     rank = tensor.shape.ndims
     order: Any
     moved: Any
@@ -815,16 +824,16 @@ def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None
 ) -> Any:
-    """Returns ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``.
+    """Return ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.clip_by_norm([3.0, 4.0], 2.5)).tolist()
     [1.5, 2.0]
 
     Args:
-        t: floating, of any shape; of ``IndexedSlices`` their values are scaled, by the norm of these.
-        clip_norm: the greatest norm, a scalar above 0 of the same type.
-        axes: the dimensions of one vector; every other index has a norm of its own. None: all, one norm.
+        t: floating-point, of any shape; for ``IndexedSlices``, the values are scaled by their norm.
+        clip_norm: the maximum norm, a positive scalar of the same type.
+        axes: the dimensions of each vector with its own norm. None: all, for one norm.
         name: name of the last op.
 
     Returns:

@@ -1,7 +1,7 @@
-"""Rows of one tensor combined by segment: sums, means, products and extremes of rows with the same id.
+"""Segment reductions: sums, means, products and extremes of rows with the same id.
 
-Ids of ``segment_*`` are sorted and a result has a row per id up to the last; ``unsorted_segment_*`` takes ids in any
-order, leaves out negative ones, and is told the number of rows.
+Ids of ``segment_*`` are sorted, and the result has a row per id up to the last. ``unsorted_segment_*`` accepts ids in
+any order, ignores negative ones, and gets the number of rows as an argument.
 
 Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/segment_reduction_ops.cc, release 1.15.
 """
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the sum of the rows of each segment, 0 for ids without rows; on a GPU of floating types only.
+    """Return the sum of the rows of each segment, 0 for ids without rows; on a GPU for floating types only.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.segment_sum([1, 2, 3], [0, 0, 2])).tolist()
@@ -54,18 +54,18 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
         name: name of the op.
 
     Returns:
-        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only at run time.
 
     Raises:
-        TypeError: another type.
+        TypeError: the type is not supported.
         ValueError: ``segment_ids`` is known not to be a vector.
-        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+        InvalidArgumentError: at run time, ids are negative, not sorted, or not one per row.
     """
     return new("SegmentSum", name, data=data, segment_ids=segment_ids)
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the mean of the rows of each segment, 0 for ids without rows; the CPU computes it only.
+    """Return the mean of the rows of each segment, 0 for ids without rows; on the CPU only.
 
     Args:
         data: ``[n, ...]``, numbers.
@@ -73,18 +73,18 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
         name: name of the op.
 
     Returns:
-        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only at run time.
 
     Raises:
-        TypeError: another type.
+        TypeError: the type is not supported.
         ValueError: ``segment_ids`` is known not to be a vector.
-        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+        InvalidArgumentError: at run time, ids are negative, not sorted, or not one per row.
     """
     return new("SegmentMean", name, data=data, segment_ids=segment_ids)
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the product of the rows of each segment, 1 for ids without rows; the CPU computes it only.
+    """Return the product of the rows of each segment, 1 for ids without rows; on the CPU only.
 
     Args:
         data: ``[n, ...]``, numbers.
@@ -92,18 +92,18 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
         name: name of the op.
 
     Returns:
-        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only at run time.
 
     Raises:
-        TypeError: another type.
+        TypeError: the type is not supported.
         ValueError: ``segment_ids`` is known not to be a vector.
-        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+        InvalidArgumentError: at run time, ids are negative, not sorted, or not one per row.
     """
     return new("SegmentProd", name, data=data, segment_ids=segment_ids)
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the maximum of the rows of each segment, 0 for ids without rows; the CPU computes it only.
+    """Return the maximum of the rows of each segment, 0 for ids without rows; on the CPU only.
 
     Args:
         data: ``[n, ...]``, real numbers.
@@ -111,18 +111,18 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
         name: name of the op.
 
     Returns:
-        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only at run time.
 
     Raises:
-        TypeError: another type.
+        TypeError: the type is not supported.
         ValueError: ``segment_ids`` is known not to be a vector.
-        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+        InvalidArgumentError: at run time, ids are negative, not sorted, or not one per row.
     """
     return new("SegmentMax", name, data=data, segment_ids=segment_ids)
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the minimum of the rows of each segment, 0 for ids without rows; the CPU computes it only.
+    """Return the minimum of the rows of each segment, 0 for ids without rows; on the CPU only.
 
     Args:
         data: ``[n, ...]``, real numbers.
@@ -130,34 +130,34 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
         name: name of the op.
 
     Returns:
-        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only at run time.
 
     Raises:
-        TypeError: another type.
+        TypeError: the type is not supported.
         ValueError: ``segment_ids`` is known not to be a vector.
-        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+        InvalidArgumentError: at run time, ids are negative, not sorted, or not one per row.
     """
     return new("SegmentMin", name, data=data, segment_ids=segment_ids)
 
 
-def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) -> Any:
-    """One row per id in ``range(count)``; ``empty`` for those without rows."""
+def _combined(xp: Any, method: str, rows: Any, ids: Any, count: int, empty: Any) -> Any:
+    """Return one row per id in ``range(count)``, and ``empty`` for ids without rows."""
     result = xp.full((count, *rows.shape[1:]), empty, rows.dtype)
-    if how in ("Max", "Min"):
+    if method in ("Max", "Min"):
         result[ids] = rows  # any row of the segment
-        return apply_at(xp, how.lower(), result, ids, rows)
-    if how == "Prod":
+        return apply_at(xp, method.lower(), result, ids, rows)
+    if method == "Prod":
         result[ids] = rows.dtype.type(1)
         return apply_at(xp, "mul", result, ids, rows)
     total = apply_at(xp, "add", xp.zeros(result.shape, rows.dtype), ids, rows)
-    if how == "Sum":
+    if method == "Sum":
         return total
     sizes = xp.maximum(xp.bincount(ids, minlength=count), 1).astype(rows.dtype)
     return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
 
 
 def check_sorted_ids(xp: ArrayModule, ids: Array, count: int) -> None:
-    """InvalidArgumentError, as TensorFlow's loop over the segments finds it, unless ids are sorted and in range.
+    """Raise InvalidArgumentError, in TensorFlow's order, unless ids are sorted and in range.
 
     Args:
         xp: the array library.
@@ -188,8 +188,8 @@ def _segment(xp: Any, data: Any, segment_ids: Any, *, ctx: Any) -> Any:
     if not segment_ids.size:
         return xp.zeros((0, *data.shape[1:]), data.dtype)
     check_sorted_ids(xp, segment_ids, int(segment_ids[-1]) + 1)
-    how = ctx.op.type[len("Segment") :]
-    return _combined(xp, how, data, segment_ids, int(segment_ids[-1]) + 1, 1 if how == "Prod" else 0)
+    method = ctx.op.type[len("Segment") :]
+    return _combined(xp, method, data, segment_ids, int(segment_ids[-1]) + 1, 1 if method == "Prod" else 0)
 
 
 @shape_function("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
@@ -216,7 +216,7 @@ def _segment_mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 @gradient("SegmentMax", "SegmentMin")
 def _segment_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """Shared equally by the elements that are the extreme one of their segment."""
+    """Gradient of a segment minimum or maximum, shared equally by the segment's extreme elements."""
     data, ids = op.inputs
     zeros = zeros_like(data)
     chosen = new("Equal", x=data, y=gather(op.outputs[0], ids))
@@ -224,27 +224,27 @@ def _segment_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return where(chosen, gather(grad / count, ids), zeros), None
 
 
-# Any order
+# Unsorted segments
 
 
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns the product of the rows of each segment, 1 for ids without rows.
+    """Return the product of the rows of each segment, 1 for ids without rows.
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: numbers.
-        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
-        num_segments: how many segments, a scalar int32 or int64.
+        data: numbers, with a shape that begins with that of ``segment_ids``.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are ignored.
+        num_segments: the number of segments, a scalar int32 or int64.
         name: name of the op.
 
     Returns:
         ``data``'s type, ``[num_segments, ...]``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
-            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU ignores such rows.
     """
     return new("UnsortedSegmentProd", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
@@ -252,21 +252,21 @@ def unsorted_segment_prod(
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns the maximum of the rows of each segment, the least value of the type for ids without rows.
+    """Return the maximum of the rows of each segment, the type's minimum for ids without rows.
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: real numbers.
-        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
-        num_segments: how many segments, a scalar int32 or int64.
+        data: real numbers, with a shape that begins with that of ``segment_ids``.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are ignored.
+        num_segments: the number of segments, a scalar int32 or int64.
         name: name of the op.
 
     Returns:
         ``data``'s type, ``[num_segments, ...]``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
-            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU ignores such rows.
     """
     return new("UnsortedSegmentMax", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
@@ -274,21 +274,21 @@ def unsorted_segment_max(
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns the minimum of the rows of each segment, the greatest value of the type for ids without rows.
+    """Return the minimum of the rows of each segment, the type's maximum for ids without rows.
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: real numbers.
-        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
-        num_segments: how many segments, a scalar int32 or int64.
+        data: real numbers, with a shape that begins with that of ``segment_ids``.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are ignored.
+        num_segments: the number of segments, a scalar int32 or int64.
         name: name of the op.
 
     Returns:
         ``data``'s type, ``[num_segments, ...]``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
-            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU ignores such rows.
     """
     return new("UnsortedSegmentMin", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
@@ -303,9 +303,9 @@ def _unsorted_segment(xp: Any, data: Array, segment_ids: Array, num_segments: Ar
             f"data.shape = [{','.join(map(str, data.shape))}] does not start with segment_ids.shape ="
             f" [{','.join(map(str, segment_ids.shape))}]"
         )
-    how = ctx.op.type[len("UnsortedSegment") :]
+    method = ctx.op.type[len("UnsortedSegment") :]
     kind = as_dtype(data.dtype)
-    empty = 0 if how == "Sum" else 1 if how == "Prod" else kind.min if how == "Max" else kind.max
+    empty = 0 if method == "Sum" else 1 if method == "Prod" else kind.min if method == "Max" else kind.max
     ids = segment_ids.reshape(-1)
     rows = data.reshape(ids.shape[0], *data.shape[segment_ids.ndim :])
     wrong = ids >= count
@@ -315,8 +315,8 @@ def _unsorted_segment(xp: Any, data: Array, segment_ids: Array, num_segments: Ar
         raise InvalidArgumentError.of(
             f"segment_ids[{at}] = {int(ids[where_wrong])} is out of range [0, {count})"
         )
-    kept = (ids >= 0) & ~wrong
-    return _combined(xp, how, rows[kept], ids[kept], count, empty)
+    in_range = (ids >= 0) & ~wrong
+    return _combined(xp, method, rows[in_range], ids[in_range], count, empty)
 
 
 @shape_function("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
@@ -332,32 +332,32 @@ def _not_negative(ids: Tensor) -> Tensor:
     return new("Maximum", x=ids, y=zeros_like(ids))
 
 
-def _kept(ids: Tensor, rows: Tensor) -> Tensor:
-    """Where ids are not negative, shaped like the rows gathered by them."""
-    kept = ids >= 0
+def _in_range_mask(ids: Tensor, rows: Tensor) -> Tensor:
+    """Return whether ids are non-negative, in the shape of the rows that they gathered."""
+    mask = ids >= 0
     if rows.shape.ndims is None or ids.shape.ndims is None:
         if rules() == "1.15":
             raise TypeError(
                 f"The gradient of an unsorted segment op needs the ranks of its data and of segment_ids, but they are"
-                f" {rows.shape} and {ids.shape}. Say what is known of them: segment_ids.set_shape([None])"
+                f" {rows.shape} and {ids.shape}. Set them: segment_ids.set_shape([None])"
             )
-        missing = new("ExpandDims", input=rank_of(rows) - rank_of(kept), dim=0)
-        places = concat([shape_tensor(kept), new("Fill", dims=missing, value=1)], 0)
-        return reshape(kept, places) & ones_like(rows, dtype="bool")
+        missing = new("ExpandDims", input=rank_of(rows) - rank_of(mask), dim=0)
+        places = concat([shape_tensor(mask), new("Fill", dims=missing, value=1)], 0)
+        return reshape(mask, places) & ones_like(rows, dtype="bool")
     for _ in range(rows.shape.ndims - ids.shape.ndims):
-        kept = new("ExpandDims", input=kept, dim=-1)
-    return kept & ones_like(rows, dtype="bool")
+        mask = new("ExpandDims", input=mask, dim=-1)
+    return mask & ones_like(rows, dtype="bool")
 
 
-def _or_zero(kept: Tensor, rows: Tensor) -> Tensor:
-    return where(kept, rows, zeros_like(rows))
+def _or_zero(mask: Tensor, rows: Tensor) -> Tensor:
+    return where(mask, rows, zeros_like(rows))
 
 
 @gradient("UnsortedSegmentSum")
 def _unsorted_sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     ids = op.inputs[1]
     rows = gather(grad, _not_negative(ids))
-    return _or_zero(_kept(ids, rows), rows), None, None
+    return _or_zero(_in_range_mask(ids, rows), rows), None, None
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
@@ -365,16 +365,16 @@ def _unsorted_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, N
     data, ids, count = op.inputs
     safe = _not_negative(ids)
     rows = gather(op.outputs[0], safe)
-    kept = _kept(ids, rows)
-    chosen = new("LogicalAnd", x=new("Equal", x=data, y=_or_zero(kept, rows)), y=kept)
+    mask = _in_range_mask(ids, rows)
+    chosen = new("LogicalAnd", x=new("Equal", x=data, y=_or_zero(mask, rows)), y=mask)
     ties = unsorted_segment_sum(cast(chosen, grad.dtype), ids, count)
-    shares = _or_zero(kept, gather(grad / ties, safe))
+    shares = _or_zero(mask, gather(grad / ties, safe))
     return where(chosen, shares, zeros_like(shares)), None, None
 
 
 @gradient("SegmentProd", since="2.21")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """As of ``UnsortedSegmentProd``, with rows for every segment."""
+    """Gradient as for ``UnsortedSegmentProd``, with rows for every segment."""
     data, ids = op.inputs
     is_zero, flows, filled = _without_zeros(
         data, grad, lambda zeros: new("SegmentSum", data=zeros, segment_ids=ids)
@@ -387,7 +387,7 @@ def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 def _without_zeros(
     data: Tensor, grad: Tensor, total: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Where elements are 0; the gradient, 0 for segments with several zeros; and the elements with 1 for 0."""
+    """Return where elements are 0; the gradient, 0 for segments with several zeros; and the elements with 1 for 0."""
     is_zero = new("Equal", x=data, y=like(0, data, "Equal/y"))
     zeros = total(cast(is_zero, "int32"))
     flows = where(new("Greater", x=zeros, y=like(1, zeros, "Greater/y")), zeros_like(grad), grad)
@@ -396,7 +396,7 @@ def _without_zeros(
 
 @gradient("UnsortedSegmentProd")
 def _unsorted_prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
-    """The product of the others: by division, or, where one element is 0, the product of the rest."""
+    """Gradient of a product: divide by each element; for a single zero, the product of the others."""
     data, ids, count = op.inputs
     is_zero, flows, filled = _without_zeros(data, grad, lambda zeros: unsorted_segment_sum(zeros, ids, count))
     rest = unsorted_segment_prod(filled, ids, count)
@@ -404,11 +404,11 @@ def _unsorted_prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None
     product, rest = gather(op.outputs[0], safe), gather(rest, safe)
     partial = where(is_zero, rest, product / data)
     rows = gather(flows, safe)
-    return _or_zero(_kept(ids, rows), rows) * partial, None, None
+    return _or_zero(_in_range_mask(ids, rows), rows) * partial, None, None
 
 
 def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
-    """How many rows each segment has, at least 1, shaped to divide the sums."""
+    """Return the number of rows in each segment, at least 1, shaped to divide the sums."""
     ones = make_ones(shape_tensor(ids), data.dtype.base_dtype)
     sizes = unsorted_segment_sum(ones, ids, count)
     inner = (data.shape.ndims or 0) - (ids.shape.ndims or 0)
@@ -419,21 +419,21 @@ def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns the mean of the rows of each segment, 0 for ids without rows.
+    """Return the mean of the rows of each segment, 0 for ids without rows.
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: floating, int32 or int64.
-        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
-        num_segments: how many segments, a scalar int32 or int64.
+        data: floating, int32 or int64, with a shape that begins with that of ``segment_ids``.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are ignored.
+        num_segments: the number of segments, a scalar int32 or int64.
         name: name of the scope.
 
     Returns:
-        ``data``'s type, float64 for int32 and int64, ``[num_segments, ...]``.
+        ``data``'s type (float64 for int32 and int64), ``[num_segments, ...]``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
-            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU ignores such rows.
     """
     with name_scope(name, "UnsortedSegmentMean"):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
@@ -444,21 +444,21 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns the sum of the rows of each segment divided by the square root of their number, 0 for ids without rows.
+    """Return the sum of each segment's rows divided by the square root of their number, 0 for ids without rows.
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: floating.
-        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
-        num_segments: how many segments, a scalar int32 or int64.
+        data: floating, with a shape that begins with that of ``segment_ids``.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are ignored.
+        num_segments: the number of segments, a scalar int32 or int64.
         name: name of the scope.
 
     Returns:
         ``data``'s type, ``[num_segments, ...]``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
-            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU ignores such rows.
     """
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)

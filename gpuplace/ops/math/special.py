@@ -1,7 +1,7 @@
 """Functions without a NumPy counterpart: error function, log-gamma, digamma.
 
-They are computed in float64 from series and rational approximations and rounded to the tensor's type; the error
-function of float32, whose series have no differences in them, in float32.
+They are computed in float64 from series and rational approximations and rounded to the tensor's type. The error
+function of float32 is computed in float32, because its series have no cancellation.
 
 >>> import numpy as np
 >>> erf_values(np, np.array([0.0, 0.5, 3.0])).round(12)
@@ -68,25 +68,25 @@ def _ratio(x: Any, polynomials: tuple[Sequence[float], Sequence[float]]) -> Any:
 
 
 def _erfc_of_size(xp: ArrayModule, size: Array) -> Array:
-    """``erfc`` above 0.46875."""
+    """Return ``erfc`` for values above 0.46875."""
     four = size.dtype.type(4)
-    found = _ratio(xp.minimum(size, four), _MIDDLE)
+    result = _ratio(xp.minimum(size, four), _MIDDLE)
     large = size > four
-    if xp is not np or not size.ndim:  # a GPU does not wait to be asked how many there are
-        found = xp.where(large, _far(xp, xp.maximum(size, four)), found)
+    if xp is not np or not size.ndim:  # do not synchronise the GPU to count them
+        result = xp.where(large, _erfc_tail(xp, xp.maximum(size, four)), result)
     elif large.any():
-        found[large] = _far(xp, size[large])
-    return xp.exp(-xp.square(size)) * found
+        result[large] = _erfc_tail(xp, size[large])
+    return xp.exp(-xp.square(size)) * result
 
 
-def _far(xp: ArrayModule, size: Array) -> Array:
-    """``erfc(size) * exp(size ** 2)`` above 4."""
+def _erfc_tail(xp: ArrayModule, size: Array) -> Array:
+    """Return ``erfc(size) * exp(size ** 2)`` for values above 4."""
     inverse = xp.reciprocal(xp.square(size))
     return (size.dtype.type(1 / math.sqrt(math.pi)) - inverse * _ratio(inverse, _FAR)) / size
 
 
 def erf_values(xp: ArrayModule, x: Array) -> Array:
-    """The error function of float32 or float64 values."""
+    """Return the error function of float32 or float64 values."""
     number = x.dtype.type
     size = xp.absolute(x)
     near = x * _ratio(xp.square(xp.minimum(size, number(0.5))), _NEAR)
@@ -95,7 +95,7 @@ def erf_values(xp: ArrayModule, x: Array) -> Array:
 
 
 def erfc_values(xp: ArrayModule, x: Array) -> Array:
-    """One minus the error function, exact where that is small."""
+    """Return one minus the error function, accurate even where it is small."""
     size = xp.absolute(x)
     tail = _erfc_of_size(xp, xp.maximum(size, 0.4))
     return xp.where(size <= 0.46875, 1.0 - erf_values(xp, x), xp.where(x < 0, 2.0 - tail, tail))
@@ -108,7 +108,7 @@ _LANCZOS = (
 
 
 def lgamma_values(xp: ArrayModule, x: Array) -> Array:
-    """The logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
+    """Return the logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
     reflected = x < 0.5
     z = xp.where(reflected, -x, x - 1.0)
     total = z * 0 + _LANCZOS[0]
@@ -128,7 +128,7 @@ _DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 
 
 
 def digamma_values(xp: ArrayModule, x: Array) -> Array:
-    """The derivative of log-gamma; NaN at 0, -1, -2, ..."""
+    """Return the derivative of log-gamma; NaN at 0, -1, -2, ..."""
     negative = x <= 0
     pole = negative & (x == xp.floor(x))
     z = xp.where(negative, 1.0 - x, x)
@@ -157,10 +157,10 @@ def _through_double(function: Callable[[Any, Any], Any], *op_types: str, **trait
 
 @of_sparse_values
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
+    """Return the error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
@@ -188,10 +188,10 @@ def _erf_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns one minus the error function, exact where that is small.
+    """Return one minus the error function, accurate even where it is small.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
@@ -212,10 +212,10 @@ def _erfc_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
+    """Return the logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
@@ -225,14 +225,14 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the logarithm of the absolute value of the beta function of vectors along the last axis.
+    """Return the logarithm of the absolute value of the beta function of vectors along the last axis.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.exp(tf.lbeta([1.0, 2.0]))))
     0.5
 
     Args:
-        x: floating, ``[..., n]``; of no numbers it is minus infinity.
+        x: floating, ``[..., n]``; the result for ``n = 0`` is minus infinity.
         name: name scope.
 
     Returns:
@@ -254,10 +254,10 @@ def _lgamma_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the derivative of ``lgamma``; NaN at 0, -1, -2, ...
+    """Return the derivative of ``lgamma``; NaN at 0, -1, -2, ...
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:

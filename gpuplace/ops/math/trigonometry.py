@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions, and the sigmoids made of them.
+"""Trigonometric and hyperbolic functions, and sigmoids.
 
 Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.py, math_grad.py, release 1.15.
 """
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the sine of angles.
+    """Return the sine of angles.
 
     Args:
         x: angles in radians: floating or complex, of any shape; TypeError for others.
@@ -54,7 +54,7 @@ def _sin_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the cosine of angles.
+    """Return the cosine of angles.
 
     Args:
         x: angles in radians: floating or complex, of any shape; TypeError for others.
@@ -76,7 +76,7 @@ def _cos_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the tangent of angles.
+    """Return the tangent of angles.
 
     Args:
         x: angles in radians: floating or complex, of any shape; integers have no kernel.
@@ -99,7 +99,7 @@ def _tan_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the arc sine; NaN outside of -1 to 1.
+    """Return the arc sine; NaN outside of -1 to 1.
 
     Args:
         x: float32 or float64, of any shape; other number types have no kernel.
@@ -126,7 +126,7 @@ def _one_minus_square(x: Tensor) -> Tensor:
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the arc cosine; NaN outside of -1 to 1.
+    """Return the arc cosine; NaN outside of -1 to 1.
 
     Args:
         x: float32 or float64, of any shape; other number types have no kernel.
@@ -149,7 +149,7 @@ def _acos_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the arc tangent.
+    """Return the arc tangent.
 
     Args:
         x: float32 or float64, of any shape; other number types have no kernel.
@@ -175,7 +175,7 @@ def _atan_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the hyperbolic sine.
+    """Return the hyperbolic sine.
 
     Args:
         x: float32, float64 or complex (on a GPU not complex), of any shape.
@@ -197,7 +197,7 @@ def _sinh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the hyperbolic cosine.
+    """Return the hyperbolic cosine.
 
     Args:
         x: float32, float64 or complex (on a GPU not complex), of any shape.
@@ -220,7 +220,7 @@ def _cosh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @of_sparse_values
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the hyperbolic tangent.
+    """Return the hyperbolic tangent.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -260,9 +260,7 @@ def _bind_tanh_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) ->
 
 
 def _is_small(xp: ArrayModule, op: Operation) -> bool:
-    """Whether calls take longer than the arithmetic, so that there should be few of them; scalars are left out, as
-    NumPy makes them no arrays that could be written to.
-    """
+    """Return whether call overhead dominates; never for scalars, because NumPy's scalars cannot be written to."""
     return xp is np and is_whole(op.outputs[0]) and op.outputs[0].shape.ndims != 0
 
 
@@ -282,7 +280,7 @@ def _tanh_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the inverse hyperbolic sine.
+    """Return the inverse hyperbolic sine.
 
     Args:
         x: float32, float64 or complex (on a GPU not complex), of any shape.
@@ -304,7 +302,7 @@ def _asinh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the inverse hyperbolic cosine; NaN below 1.
+    """Return the inverse hyperbolic cosine; NaN below 1.
 
     Args:
         x: float32, float64 or complex (on a GPU not complex), of any shape.
@@ -326,7 +324,7 @@ def _acosh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the inverse hyperbolic tangent; NaN outside of -1 to 1.
+    """Return the inverse hyperbolic tangent; NaN outside of -1 to 1.
 
     Args:
         x: float32, float64 or complex (on a GPU not complex), of any shape.
@@ -348,7 +346,7 @@ def _atanh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``1 / (1 + exp(-x))``.
+    """Return ``1 / (1 + exp(-x))``.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -380,10 +378,10 @@ def _bind_sigmoid(
 
 def _sigmoid(xp: ArrayModule, x: Array, out: Array | None = None) -> Array:
     one = x.dtype.type(1)
-    found = mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
+    result = mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
     if out is None:
-        return found
-    out[...] = found
+        return result
+    out[...] = result
     return out
 
 
@@ -423,10 +421,10 @@ def _sigmoid_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``log(sigmoid(x))`` as ``-softplus(-x)``, which does not overflow.
+    """Return ``log(sigmoid(x))`` as ``-softplus(-x)``, which does not overflow.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Functions of one tensor, element by element: signs, rounding, roots, exponentials, complex parts.
+"""Elementwise functions of one tensor: signs, rounding, roots, exponentials, complex parts.
 
 Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.py, math_grad.py, release 1.15.
 """
@@ -28,7 +28,7 @@ __all__ = [
 
 @of_sparse_values
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns absolute values; of complex numbers their distance from 0 (op ``ComplexAbs``).
+    """Return absolute values; for complex numbers, their moduli (op ``ComplexAbs``).
 
     Args:
         x: floating, int8 to int64 or complex, of any shape; TypeError for others.
@@ -65,7 +65,7 @@ def _as_complex(x: Tensor, kind: Any) -> Tensor:
 
 @of_sparse_values
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``-x``.
+    """Return ``-x``.
 
     Args:
         x: floating, complex, int32 or int64, of any shape; TypeError for others.
@@ -87,7 +87,7 @@ def _neg_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @of_sparse_values
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns -1, 0 or 1; of a complex number ``x / |x|``, and 0 for 0.
+    """Return -1, 0 or 1; for complex numbers, ``x / |x|``, or 0 for 0.
 
     Args:
         x: floating, complex, int32 or int64, of any shape; TypeError for others.
@@ -109,7 +109,7 @@ def _sign_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``1 / x``.
+    """Return ``1 / x``.
 
     Args:
         x: floating or complex, of any shape; on a GPU floating or int64.
@@ -145,7 +145,7 @@ def _reciprocal_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 @of_sparse_values
 def square(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``x * x``.
+    """Return ``x * x``.
 
     Args:
         x: floating, complex, int32 or int64, of any shape; TypeError for others.
@@ -170,7 +170,7 @@ def _square_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @of_sparse_values
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns square roots; NaN for negative numbers.
+    """Return square roots; NaN for negative numbers.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -203,7 +203,7 @@ def _sqrt_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``1 / sqrt(x)``; infinite for 0.
+    """Return ``1 / sqrt(x)``; infinite for 0.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -246,7 +246,7 @@ shape_function("Rsqrt", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad")(sa
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns e to the power of ``x``.
+    """Return e to the power of ``x``.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -268,7 +268,7 @@ def _exp_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``exp(x) - 1``, exact for small ``x``.
+    """Return ``exp(x) - 1``, accurate for small ``x``.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -290,7 +290,7 @@ def _expm1_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns natural logarithms; NaN for negative numbers, minus infinity for 0.
+    """Return natural logarithms; NaN for negative numbers, minus infinity for 0.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -312,7 +312,7 @@ def _log_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``log(1 + x)``, exact for small ``x``.
+    """Return ``log(1 + x)``, accurate for small ``x``.
 
     Args:
         x: floating or complex, of any shape; TypeError for others.
@@ -338,10 +338,10 @@ def _log1p_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the greatest whole number not above each element.
+    """Return the largest whole number not above each element.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
@@ -351,10 +351,10 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the smallest whole number not below each element.
+    """Return the smallest whole number not below each element.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
@@ -364,7 +364,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the nearest whole number, the even one of two.
+    """Return the nearest whole number, ties to even.
 
     Args:
         x: float32 or float64, of any shape; other number types have no kernel.
@@ -377,7 +377,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the nearest whole number, the even one of two; integers as they are.
+    """Return the nearest whole number, ties to even; integers are returned unchanged.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.round([0.5, 1.5, 2.5])).tolist()
@@ -388,7 +388,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
         name: name of the op.
 
     Returns:
-        A tensor like ``x``; ``x`` itself where it holds integers.
+        A tensor like ``x``; ``x`` itself for integers.
     """
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else new("Round", name, x=x)
@@ -413,7 +413,7 @@ def _round(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable
 
 @gradient("Floor", "Ceil", "Round", "Rint")
 def _no_slope(op: Operation, grad: Tensor) -> None:
-    """Steps: flat everywhere else."""
+    """Gradient of step functions: none."""
     return None
 
 
@@ -421,40 +421,40 @@ def _no_slope(op: Operation, grad: Tensor) -> None:
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Tells which elements are NaN.
+    """Return whether elements are NaN.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
-        bool, in ``x``'s shape.
+        A bool tensor, in ``x``'s shape.
     """
     return new("IsNan", name, x=x)
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Tells which elements are infinite.
+    """Return whether elements are infinite.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
-        bool, in ``x``'s shape.
+        A bool tensor, in ``x``'s shape.
     """
     return new("IsInf", name, x=x)
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Tells which elements are neither infinite nor NaN.
+    """Return whether elements are finite.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating-point, of any shape; TypeError for others.
         name: name of the op.
 
     Returns:
-        bool, in ``x``'s shape.
+        A bool tensor, in ``x``'s shape.
     """
     return new("IsFinite", name, x=x)
 
@@ -469,7 +469,7 @@ unary_ufunc("isfinite", "IsFinite")
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """Flips every bit.
+    """Flip every bit.
 
     Args:
         x: integers, signed or not, of any shape; TypeError for others.
@@ -491,14 +491,14 @@ not_differentiable("IsNan", "IsInf", "IsFinite", "Invert")
 
 
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the real parts; a real tensor as it is.
+    """Return the real parts; real tensors are returned unchanged.
 
     Args:
         input: numbers of any shape.
         name: name of the op.
 
     Returns:
-        ``input``'s shape; float32 for complex64, float64 for complex128, else as ``input``.
+        ``input``'s shape; float32 for complex64, float64 for complex128, otherwise ``input``'s type.
     """
     with name_scope(name, "Real", [input]) as scope:
         input = convert_to_tensor(input, name="input")
@@ -516,33 +516,34 @@ def _imaginary(op_type: str, input: TensorLike, name: str | None) -> Tensor:
 
 
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the imaginary parts; zeros for a real tensor.
+    """Return the imaginary parts; zeros for a real tensor.
 
     Args:
         input: numbers of any shape.
         name: name of the op.
 
     Returns:
-        ``input``'s shape; float32 for complex64, float64 for complex128, else as ``input``.
+        ``input``'s shape; float32 for complex64, float64 for complex128, otherwise ``input``'s type.
     """
     return _imaginary("Imag", input, name)
 
 
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the angles of complex numbers; zeros for a real tensor.
+    """Return the angles of complex numbers; zeros for a real tensor.
 
     Args:
         input: numbers of any shape.
         name: name of the op.
 
     Returns:
-        ``input``'s shape, in radians from -pi to pi; float32 for complex64, float64 for complex128, else as ``input``.
+        ``input``'s shape, in radians from -pi to pi; float32 for complex64, float64 for complex128, otherwise
+        ``input``'s type.
     """
     return _imaginary("Angle", input, name)
 
 
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns complex conjugates; a real tensor as it is.
+    """Return complex conjugates; real tensors are returned unchanged.
 
     Args:
         x: numbers of any shape.
@@ -552,7 +553,7 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
         A tensor like ``x``.
 
     Raises:
-        TypeError: ``x`` has no numbers.
+        TypeError: ``x`` is not numeric.
     """
     x = convert_to_tensor(x, name="x")
     if not (x.dtype.is_floating or x.dtype.is_integer or x.dtype.is_complex or x.dtype.name == "variant"):

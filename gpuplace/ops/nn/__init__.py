@@ -1,1 +1,1 @@
-"""Ops of neural networks, and their arithmetic."""
+"""Neural network ops and their arithmetic."""

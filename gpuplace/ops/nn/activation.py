@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _MANY = 1 << 14
-"""As many elements are worth a function that takes longer to be called."""
+"""From this number of elements on, a faster function with a higher call overhead pays off."""
 
 _SELU_SCALE = 1.0507009873554804934193349852946
 _SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
@@ -61,7 +61,7 @@ def _gradient_shape(op: Operation) -> list[TensorShape]:
 
 
 def _typed(value: float, like: Any) -> Any:
-    """A number of the type of an array."""
+    """Return a number with the dtype of an array."""
     return like.dtype.type(value)
 
 
@@ -69,7 +69,7 @@ def _typed(value: float, like: Any) -> Any:
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
-    """``max(features, 0)``, element by element.
+    """Return ``max(features, 0)``, element by element.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.nn.relu([-1.0, 0.5]))
@@ -80,26 +80,26 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``features``.
+        A tensor with the dtype and shape of ``features``.
 
     Raises:
-        TypeError: ``features`` has another dtype.
+        TypeError: ``features`` has an unsupported dtype.
     """
     return new("Relu", name, features=features)
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """``min(max(features, 0), 6)``, element by element.
+    """Return ``min(max(features, 0), 6)``, element by element.
 
     Args:
         features: real numbers (any integer or floating type), of any shape.
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``features``.
+        A tensor with the dtype and shape of ``features``.
 
     Raises:
-        TypeError: ``features`` has another dtype.
+        TypeError: ``features`` has an unsupported dtype.
     """
     return new("Relu6", name, features=features)
 
@@ -172,18 +172,18 @@ def _relu6_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def leaky_relu(features: TensorLike, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """``features`` where positive, else ``alpha * features``.
+    """Return ``features`` where positive, otherwise ``alpha * features``.
 
     Args:
-        features: float16, bfloat16, float32 or float64, of any shape; integers are first cast to float32.
+        features: float16, bfloat16, float32 or float64, of any shape; integers are cast to float32.
         alpha: slope for negative elements, a Python number.
         name: name of the operation.
 
     Returns:
-        A tensor of the shape of ``features``, of its dtype or, for integers, float32.
+        A tensor with the shape of ``features`` and its dtype, or float32 for integers.
 
     Raises:
-        TypeError: ``features`` has another dtype.
+        TypeError: ``features`` has an unsupported dtype.
     """
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         features = convert_to_tensor(features, name="features")
@@ -193,7 +193,7 @@ def leaky_relu(features: TensorLike, alpha: Any = 0.2, name: str | None = None) 
 
 
 def _slope(alpha: float, like: Any) -> Any:
-    """The attribute, which is of single precision, in the type of an array."""
+    """Return the slope, a single-precision attribute, with the dtype of an array."""
     return like.dtype.type(np.float32(alpha))
 
 
@@ -225,25 +225,26 @@ def _leaky_relu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tens
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
-    """``features`` where positive, else ``exp(features) - 1``.
+    """Return ``features`` where positive, otherwise ``exp(features) - 1``.
 
     Args:
         features: float16, bfloat16, float32 or float64, of any shape.
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``features``.
+        A tensor with the dtype and shape of ``features``.
 
     Raises:
-        TypeError: ``features`` has another dtype, integers included.
+        TypeError: ``features`` has an unsupported dtype, such as an integer one.
     """
     return new("Elu", name, features=features)
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """``elu`` scaled so that activations normalise themselves.
+    """Return ``elu`` with a scale that makes activations self-normalising.
 
-    That is ``scale * features`` where positive, else ``scale * alpha * (exp(features) - 1)``, with ``scale`` about
+    The result is ``scale * features`` where positive, otherwise ``scale * alpha * (exp(features) - 1)``, with ``scale``
+    about
     1.0507 and ``alpha`` about 1.6733.
 
     Args:
@@ -251,23 +252,23 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``features``.
+        A tensor with the dtype and shape of ``features``.
 
     Raises:
-        TypeError: ``features`` has another dtype.
+        TypeError: ``features`` has an unsupported dtype.
     """
     return new("Selu", name, features=features)
 
 
-def _from(xp: ArrayModule, x: Array, least: Array) -> Array:
-    """``maximum`` of an array and a number, of large arrays as ``clip``, which NumPy computes three times as fast."""
+def _maximum(xp: ArrayModule, x: Array, least: Array) -> Array:
+    """Return ``maximum`` of an array and a number; large arrays use ``clip``, which is three times as fast in NumPy."""
     if xp.__name__ != "numpy" or x.size < _MANY:
         return xp.maximum(x, least)
     return xp.clip(x, least, x.dtype.type(xp.inf))
 
 
-def _up_to(xp: ArrayModule, x: Array, most: Array) -> Array:
-    """``minimum`` of an array and a number."""
+def _minimum(xp: ArrayModule, x: Array, most: Array) -> Array:
+    """Return ``minimum`` of an array and a number."""
     if xp.__name__ != "numpy" or x.size < _MANY:
         return xp.minimum(x, most)
     return xp.clip(x, x.dtype.type(-xp.inf), most)
@@ -276,7 +277,7 @@ def _up_to(xp: ArrayModule, x: Array, most: Array) -> Array:
 @compute("Elu", elementwise=True, slow=True)
 def _elu(xp: ArrayModule, x: Array) -> Array:
     zero = _typed(0, x)
-    return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
+    return mapped(lambda x: xp.expm1(_minimum(xp, x, zero)) + _maximum(xp, x, zero), x)
 
 
 @compute("EluGrad", elementwise=True)
@@ -288,7 +289,7 @@ def _elu_grad(xp: ArrayModule, grad: Array, out: Array) -> Array:
 @compute("Selu", elementwise=True, slow=True)
 def _selu(xp: ArrayModule, x: Array) -> Array:
     zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
-    return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
+    return mapped(lambda x: below * xp.expm1(_minimum(xp, x, zero)) + scale * _maximum(xp, x, zero), x)
 
 
 @compute("SeluGrad", elementwise=True)
@@ -324,40 +325,40 @@ def _elu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
-    """``log(exp(features) + 1)``, element by element.
+    """Return ``log(exp(features) + 1)``, element by element.
 
     Args:
         features: float16, bfloat16, float32 or float64, of any shape.
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``features``.
+        A tensor with the dtype and shape of ``features``.
 
     Raises:
-        TypeError: ``features`` has another dtype.
+        TypeError: ``features`` has an unsupported dtype.
     """
     return new("Softplus", name, features=features)
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """``features / (abs(features) + 1)``, element by element.
+    """Return ``features / (abs(features) + 1)``, element by element.
 
     Args:
         features: float16, bfloat16, float32 or float64, of any shape.
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``features``.
+        A tensor with the dtype and shape of ``features``.
 
     Raises:
-        TypeError: ``features`` has another dtype.
+        TypeError: ``features`` has an unsupported dtype.
     """
     return new("Softsign", name, features=features)
 
 
 @compute("Softplus", elementwise=True, slow=True)
 def _softplus(xp: ArrayModule, x: Array) -> Array:
-    return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
+    return mapped(lambda x: _maximum(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
 
 
 @compute("SoftplusGrad", elementwise=True)
@@ -400,7 +401,7 @@ def _softsign_gradient(op: Operation, grad: Tensor) -> Tensor:
 def softmax(
     logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """``exp(logits)`` divided by its sum along ``axis``.
+    """Return ``exp(logits)`` divided by its sum along ``axis``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.nn.softmax([[0.0, 0.0], [1.0, 1.0]]))
@@ -409,17 +410,17 @@ def softmax(
 
     Args:
         logits: float16, bfloat16, float32 or float64, of at least one axis.
-        axis: the axis of the classes; None: the last one. For another axis two transpositions are added.
+        axis: the axis of the classes; None: the last. Any other axis adds two transpositions.
         name: name of the operation.
         dim: deprecated name of ``axis``.
 
     Returns:
-        A tensor of the dtype and shape of ``logits``; it adds up to one along ``axis``.
+        A tensor with the dtype and shape of ``logits``, which sums to 1 along ``axis``.
 
     Raises:
-        TypeError: ``logits`` has another dtype.
+        TypeError: ``logits`` has an unsupported dtype.
         ValueError: ``logits`` is a scalar, or ``axis`` is not -1 and the rank is unknown.
-        InvalidArgumentError: there is no such axis.
+        InvalidArgumentError: the axis is out of range.
     """
     return _along("Softmax", logits, deprecated_argument_lookup("axis", axis, "dim", dim), name)
 
@@ -427,37 +428,35 @@ def softmax(
 def log_softmax(
     logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """The logarithm of ``softmax``, computed without dividing.
+    """Return the logarithm of ``softmax``, computed without division.
 
     Args:
         logits: float16, bfloat16, float32 or float64, of at least one axis.
-        axis: the axis of the classes; None: the last one. For another axis two transpositions are added.
+        axis: the axis of the classes; None: the last. Any other axis adds two transpositions.
         name: name of the operation.
         dim: deprecated name of ``axis``.
 
     Returns:
-        A tensor of the dtype and shape of ``logits``.
+        A tensor with the dtype and shape of ``logits``.
 
     Raises:
-        TypeError: ``logits`` has another dtype.
+        TypeError: ``logits`` has an unsupported dtype.
         ValueError: ``logits`` is a scalar, or ``axis`` is not -1 and the rank is unknown.
-        InvalidArgumentError: there is no such axis.
+        InvalidArgumentError: the axis is out of range.
     """
     return _along("LogSoftmax", logits, deprecated_argument_lookup("axis", axis, "dim", dim), name)
 
 
 def _along(op_type: str, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
-    if isinstance(axis, Tensor) and (known := constant_value(axis)) is not None:
-        axis = int(known)
+    if isinstance(axis, Tensor) and (static_axis := constant_value(axis)) is not None:
+        axis = int(static_axis)
     axis = -1 if axis is None else axis
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims
     if axis == -1 or (rank is not None and axis == rank - 1):
         return new(op_type, name, logits=logits)
     if rank is None:
-        raise ValueError(
-            f"axis={axis} of logits whose rank is unknown: give them a shape, or use the last axis"
-        )
+        raise ValueError(f"axis={axis} needs logits of known rank: set their shape, or use the last axis")
     if not -rank <= axis < rank:
         raise InvalidArgumentError.of(
             f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
@@ -494,7 +493,7 @@ def _log_softmax(xp: ArrayModule, logits: Array) -> Array:
 
 
 def _by_rows(xp: ArrayModule, function: Callable[[Any, Any], None], x: Array) -> Array:
-    """What ``function`` of some rows along the last axis writes to its second argument, in pieces."""
+    """Apply ``function``, which writes to its second argument, to blocks of rows along the last axis."""
     result = xp.empty(x.shape, x.dtype)
     if x.size:
         rows, results = x.reshape(-1, x.shape[-1]), result.reshape(-1, x.shape[-1])
@@ -515,23 +514,23 @@ def _log_softmax_gradient(op: Operation, grad: Any) -> Tensor:
     return grad - reduction.reduce_sum(grad, -1, keepdims=True) * powers
 
 
-# Compositions
+# Composites
 
 
 def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
-    """The relu of ``features`` and of their negative, one after the other along ``axis``.
+    """Return the relu of ``features`` and of ``-features``, concatenated along ``axis``.
 
     Args:
         features: float16, bfloat16, float32, float64, int32 or int64, of at least one axis.
         name: name of the operation that concatenates.
-        axis: the axis that doubles.
+        axis: the axis along which to concatenate.
 
     Returns:
-        A tensor of the dtype of ``features``, twice as long along ``axis``.
+        A tensor of the dtype of ``features``, with twice the size along ``axis``.
 
     Raises:
-        TypeError: ``features`` has another dtype.
-        ValueError: there is no such axis.
+        TypeError: ``features`` has an unsupported dtype.
+        ValueError: the axis is out of range.
     """
     with name_scope(name, "CRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
@@ -540,16 +539,16 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tens
 
 
 def swish(features: TensorLike) -> Tensor:
-    """``features * sigmoid(features)``, element by element.
+    """Return ``features * sigmoid(features)``, element by element.
 
     Args:
-        features: float16, bfloat16, float32 or float64, of any shape; complex numbers too.
+        features: float16, bfloat16, float32, float64 or complex, of any shape.
 
     Returns:
-        A tensor of the dtype and shape of ``features``.
+        A tensor with the dtype and shape of ``features``.
 
     Raises:
-        TypeError: ``features`` has another dtype.
+        TypeError: ``features`` has an unsupported dtype.
     """
     features = convert_to_tensor(features, name="features")
     return features * trigonometry.sigmoid(features)

@@ -1,6 +1,6 @@
 """Convolutions, and the ops that compute their gradients.
 
-What they compute is in ``convolving``.
+The arithmetic is in ``conv_arithmetic``.
 
 Source: tensorflow/core/ops/nn_ops.cc, core/kernels/conv_ops.cc, conv_grad_*_ops.cc, depthwise_conv_op.cc and
 tensorflow/python/ops/nn_ops.py, nn_impl.py, nn_grad.py, release 1.15.
@@ -62,7 +62,7 @@ def conv2d(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """Convolves images with a filter.
+    """Convolve images with a filter.
 
     >>> import gpuplace as tf
     >>> tf.nn.conv2d(tf.zeros([8, 32, 32, 3]), tf.zeros([5, 5, 3, 16]), strides=2, padding="SAME").shape
@@ -71,25 +71,25 @@ def conv2d(
     Args:
         input: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for ``NCHW``, of
             float16, bfloat16, float32 or float64.
-        filter: ``[rows, columns, in_channels, out_channels]``, of the same dtype. With fewer input channels than the
-            images have, by a whole factor, the channels are convolved in that many groups.
-        strides: how far the window moves, in pixels: one number for both directions, two for height and width, or four,
-            one for each axis of ``data_format``, of which those of height and width are used. None: 1.
-        padding: ``"SAME"`` (as many output pixels as the strides leave), ``"VALID"`` (no border), or four pairs
-            ``[before, after]`` of pixels, one for each axis of ``data_format``. There is no default.
-        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        filter: ``[rows, columns, in_channels, out_channels]``, of the same dtype. If its input channels divide those of
+            the images, the channels are convolved in groups.
+        strides: steps of the window in pixels: one number for both directions, two for height and width, or four, one
+            for each axis of ``data_format``, of which only those of height and width are used. None: 1.
+        padding: ``"SAME"`` (``size / stride`` output pixels, rounded up), ``"VALID"`` (no border), or four pairs
+            ``[before, after]`` of pixels, one for each axis of ``data_format``. Required.
+        use_cudnn_on_gpu: stored in the graph without effect.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
-        dilations: distance of the window's rows and columns in pixels, written as ``strides``.
+        dilations: spacing of the window's rows and columns in pixels, in the form of ``strides``.
         name: name of the operation.
-        filters: the newer name of ``filter``.
+        filters: newer name of ``filter``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, out_channels]``, or in the order of
             ``NCHW``.
 
     Raises:
-        TypeError: another dtype, two different ones, or no padding.
-        ValueError: the shapes do not fit each other or the window, or a list has a wrong length.
+        TypeError: a dtype is not supported, the dtypes differ, or the padding is missing.
+        ValueError: the shapes do not match each other or the window, or a list has the wrong length.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     filter = deprecated_argument_lookup("filters", filters, "filter", filter)
@@ -110,12 +110,12 @@ def conv2d(
 
 
 def four(value: Any, data_format: str, name: str) -> list[int]:
-    """One number for each axis of images' data format from one, two or four."""
+    """Return one number for each axis of the images' data format, from one, two or four."""
     return for_axes(value, 2, data_format, name)
 
 
 def for_axes(value: Any, number: int, data_format: str, name: str) -> list[int]:
-    """One number for each axis of a data format from one, one for each of ``number`` sizes, or one for each axis."""
+    """Return one number for each axis of a data format, from one, from one per spatial axis, or from one per axis."""
     items = [1] if value is None else list(value) if isinstance(value, Sequence) else [value]
     if len(items) == number + 2:
         return items
@@ -146,7 +146,7 @@ def _convert_padding(padding: Any) -> tuple[Any, list[int]]:
 
 
 def channels_of(shape: TensorShape, data_format: str) -> int | None:
-    """The number of channels of images."""
+    """Return the number of channels of images."""
     sizes = require_rank(shape, 4).sizes
     assert sizes is not None
     return sizes[1] if data_format == "NCHW" else sizes[3]
@@ -166,9 +166,9 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
 
 
 def _check_paddings(attrs: Mapping[str, Any]) -> None:
-    given, data_format = attrs.get("explicit_paddings") or [0] * 8, format_of(attrs)
-    pairs = [tuple(given[at : at + 2]) for at in range(0, 8, 2)]
-    if min(given) < 0:
+    paddings, data_format = attrs.get("explicit_paddings") or [0] * 8, format_of(attrs)
+    pairs = [tuple(paddings[at : at + 2]) for at in range(0, 8, 2)]
+    if min(paddings) < 0:
         raise ValueError("All elements of explicit_paddings must be nonnegative")
     if other_axes(pairs, data_format) != ((0, 0), (0, 0)):
         raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")
@@ -213,27 +213,27 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """The gradient of a convolution with respect to its images.
+    """Return the gradient of a convolution with respect to its images.
 
     Args:
         input_sizes: the shape of the images, four integers in the order of ``data_format``; int32.
         filter: ``[rows, columns, in_channels, out_channels]``, of float16, bfloat16, float32 or float64.
-        out_backprop: gradient of the output of the convolution, of its shape and the dtype of ``filter``.
-        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        out_backprop: gradient of the convolution's output, in its shape and the dtype of ``filter``.
+        strides: steps of the window in pixels: a list of one number per axis of ``data_format``.
         padding: as for ``conv2d``.
-        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        use_cudnn_on_gpu: stored in the graph without effect.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        dilations: distance of the window's rows and columns in pixels, written as ``strides``.
+        dilations: spacing of the window's rows and columns in pixels, in the form of ``strides``.
         name: name of the operation.
-        filters: the newer name of ``filter``.
+        filters: newer name of ``filter``.
 
     Returns:
         A tensor of the dtype of ``out_backprop`` and the shape ``input_sizes``.
 
     Raises:
-        TypeError: another dtype, strides that are no list, or an argument is missing.
-        ValueError: ``input_sizes`` are not four numbers.
-        InvalidArgumentError: at run time, ``out_backprop`` does not have the size that the convolution gives.
+        TypeError: the dtype is not supported, ``strides`` is not a list, or an argument is missing.
+        ValueError: ``input_sizes`` does not have four numbers.
+        InvalidArgumentError: at run time, ``out_backprop`` does not have the size of the convolution's output.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     padding, explicit = _convert_padding(padding)
@@ -264,7 +264,7 @@ def conv2d_transpose(
     filters: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """The transpose of ``conv2d``: makes larger images from small ones, as the gradient of a convolution does.
+    """Return the transpose of ``conv2d``, which upsamples images as the gradient of a convolution does.
 
     >>> import gpuplace as tf
     >>> tf.nn.conv2d_transpose(tf.zeros([8, 16, 16, 64]), tf.zeros([4, 4, 3, 64]), [8, 32, 32, 3], strides=2).shape
@@ -275,21 +275,21 @@ def conv2d_transpose(
             float16, bfloat16, float32 or float64.
         filter: ``[rows, columns, out_channels, in_channels]``, of the same dtype.
         output_shape: the shape of the result, four integers in the order of ``data_format``; int32.
-        strides: by what factor height and width grow: one, two or four numbers, as for ``conv2d``.
-        padding: ``"SAME"`` or ``"VALID"``, of the convolution that this transposes.
+        strides: upsampling factors of height and width: one, two or four numbers, as for ``conv2d``.
+        padding: ``"SAME"`` or ``"VALID"``, as in the transposed convolution.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
-        input: the newer name of ``value``.
-        filters: the newer name of ``filter``.
-        dilations: distance of the window's rows and columns in pixels, written as ``strides``; None: 1.
+        input: newer name of ``value``.
+        filters: newer name of ``filter``.
+        dilations: spacing of the window's rows and columns in pixels, in the form of ``strides``; None: 1.
 
     Returns:
         A tensor of the dtype of ``value`` and the shape ``output_shape``.
 
     Raises:
-        TypeError: another dtype, or a list as ``padding``.
-        ValueError: ``output_shape`` are not four numbers, or a list has a wrong length.
-        InvalidArgumentError: at run time, a convolution of ``output_shape`` does not give the size of ``value``.
+        TypeError: the dtype is not supported, or ``padding`` is a list.
+        ValueError: ``output_shape`` does not have four numbers, or a list has the wrong length.
+        InvalidArgumentError: at run time, a convolution of ``output_shape`` does not have the size of ``value``.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     value = deprecated_argument_lookup("input", input, "value", value)
@@ -326,13 +326,13 @@ def _backprop_input(
 
 
 def image_sizes(sizes: Any, data_format: str) -> tuple[int, ...]:
-    """A shape tensor of images as NHWC sizes."""
+    """Return the images' shape, given as a tensor, in NHWC order."""
     n, *rest = (int(size) for size in sizes)
     return (n, rest[1], rest[2], rest[0]) if data_format == "NCHW" else (n, *rest)
 
 
 def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], grad: Any) -> None:
-    """InvalidArgumentError if the gradient is not shaped like the output of the convolution."""
+    """Raise InvalidArgumentError if the gradient does not have the shape of the convolution's output."""
     height, width, _ = window.geometry(shape[1], shape[2])
     if grad.shape[1:3] != (height, width):
         raise InvalidArgumentError.of(
@@ -369,27 +369,27 @@ def conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of a convolution with respect to its filter.
+    """Return the gradient of a convolution with respect to its filter.
 
     Args:
         input: the images that were convolved, ``[batch, height, width, in_channels]`` or in the order of ``NCHW``, of
             float16, bfloat16, float32 or float64.
         filter_sizes: the shape of the filter, ``[rows, columns, in_channels, out_channels]``; int32.
-        out_backprop: gradient of the output of the convolution, of its shape and the dtype of ``input``.
-        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        out_backprop: gradient of the convolution's output, in its shape and the dtype of ``input``.
+        strides: steps of the window in pixels: a list of one number per axis of ``data_format``.
         padding: as for ``conv2d``.
-        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        use_cudnn_on_gpu: stored in the graph without effect.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        dilations: distance of the window's rows and columns in pixels, written as ``strides``.
+        dilations: spacing of the window's rows and columns in pixels, in the form of ``strides``.
         name: name of the operation.
 
     Returns:
         A tensor of the dtype of ``input`` and the shape ``filter_sizes``.
 
     Raises:
-        TypeError: another dtype, strides that are no list, or an argument is missing.
-        ValueError: ``filter_sizes`` are not four numbers.
-        InvalidArgumentError: at run time, ``out_backprop`` does not have the size that the convolution gives.
+        TypeError: the dtype is not supported, ``strides`` is not a list, or an argument is missing.
+        ValueError: ``filter_sizes`` does not have four numbers.
+        InvalidArgumentError: at run time, ``out_backprop`` does not have the size of the convolution's output.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     padding, explicit = _convert_padding(padding)
@@ -440,7 +440,7 @@ def _backprop_filter_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _refuse_others(op: Operation) -> None:
-    """InvalidArgumentError for attributes that no kernel takes."""
+    """Raise InvalidArgumentError for attributes that no kernel supports."""
     if other_axes(op.attrs["strides"], format_of(op.attrs)) != (1, 1):
         raise InvalidArgumentError.of(
             "Current implementation does not yet support strides in the batch and depth dimensions.", op=op

@@ -1,15 +1,15 @@
-"""The arithmetic of convolutions and of their gradients, on NHWC images.
+"""Arithmetic of convolutions and their gradients, on NHWC images.
 
 With the windows of all images as the rows of a matrix (``windows``), a convolution is a product with the filter, and
-the gradient of the filter is that matrix transposed times the gradient. The gradient of the images is, where the
-window moves by single pixels, the convolution of the gradient with the filter turned around; else, and where images
-have few channels, the gradient times the filter transposed, added back onto the pixels that the windows cover.
+the filter's gradient is that matrix transposed times the output's gradient. For a stride of 1, the gradient of the
+images is the convolution of the output's gradient with the flipped filter. Otherwise, and for images with few channels,
+it is the output's gradient times the transposed filter, added back to the pixels under each window.
 
-The matrix of windows is many times larger than the images, so it is only ever there in pieces that the cache holds::
+The matrix of windows is many times larger than the images, so it only exists in pieces that fit in the cache::
 
     images --[piece of images, or of rows]--> windows as rows --@ filter--> the piece's part of the result
 
-Compiled loops (``numerics.compiled.window_loops``), where they are there and suit, need no such matrix.
+Compiled loops (``numerics.compiled.window_loops``), if available and suitable, do not need this matrix.
 
 Half-precision numbers are multiplied and summed as float32.
 """
@@ -29,34 +29,34 @@ from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
 from gpuplace.typing import Array, ArrayModule
 
 _SUMMED_ROWS = 256
-"""Of so many windows at a time the gradient of a filter is summed, where that makes small products."""
+"""Number of windows in each partial sum of a filter's gradient, if that makes the products small."""
 
 _SUMMED_COLUMNS = 2048
-"""Likewise for images of few channels, whose windows are the columns of a matrix."""
+"""The same for images with few channels, whose windows are the columns of a matrix."""
 
 PART_BYTES = 1 << 20
-"""The gradient of a filter is summed in parts, which are then added up in order: as if a span took so much memory."""
+"""Memory, in bytes, of each part of a filter's gradient; the parts are summed in order."""
 
 _LEAST_TERMS = 1 << 20
-"""Fewer products are not worth a compiled loop."""
+"""Minimum number of products for which a compiled loop pays off."""
 
 _PIXEL_BYTES = 1 << 18
-"""A compiled loop goes over the weights once for each image: it has to have one pixel at least for so many bytes."""
+"""Bytes of weights for each pixel: a compiled loop reads all weights for each image, so images need enough pixels."""
 
 _LEAST_PIXELS = 4
-"""The loops take so many pixels of a line at a time, at least."""
+"""Minimum number of pixels in a line that the loops process at once."""
 
 _TILE_ROWS = 4
-"""The gradient of a filter has lines in such multiples."""
+"""The number of lines in a filter's gradient is a multiple of this."""
 
 
 def wide(array: Any) -> Any:
-    """Half-precision arrays as float32, in which products are summed."""
+    """Return half-precision arrays as float32, in which products are summed."""
     return array.astype("float32") if array.dtype.itemsize == 2 else array
 
 
 def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
-    """Convolution of images; fewer filter channels than image channels make groups."""
+    """Return the convolution of images; a filter with fewer input channels makes groups."""
     rows, columns, deep, filters = filter.shape
     batch, height, width, channels = images.shape
     groups = channels // deep
@@ -72,7 +72,7 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
     spans = cut_output(xp, images, window)
     loop = find_loop("convolution", xp, images.shape, filter.shape, window, images)
     if loop is not None:
-        matrix = side_by_side(matrix)
+        matrix = interleaved(matrix)
 
     def piece(index: int) -> None:
         part, lines = spans[index]
@@ -84,9 +84,9 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
         if target.dtype == matrix.dtype:
             product(xp, seen, matrix, target.reshape(-1, filters))
         else:
-            found = scratch(xp, "products", (len(seen), filters), matrix.dtype)
-            product(xp, seen, matrix, found)
-            target[...] = found.reshape(target.shape)
+            block = scratch(xp, "products", (len(seen), filters), matrix.dtype)
+            product(xp, seen, matrix, block)
+            target[...] = block.reshape(target.shape)
 
     in_turn(xp, piece, len(spans))
     return result
@@ -98,15 +98,15 @@ Loop = Callable[..., None]
 def find_loop(
     name: str, xp: ArrayModule, sizes: tuple[int, ...], shape: tuple[int, ...], window: Window, *arrays: Any
 ) -> Loop | None:
-    """The compiled loop for a convolution without groups, or the gradient of its filter; None if none suits.
+    """Return the compiled loop for an ungrouped convolution or its filter's gradient; None if none is suitable.
 
     Args:
-        name: of a function in ``window_loops``.
+        name: name of a function in ``window_loops``.
         xp: numpy or cupy.
-        sizes: of the images, NHWC.
-        shape: of the filter.
-        window: of the convolution.
-        *arrays: that the loop would be given.
+        sizes: NHWC sizes of the images.
+        shape: shape of the filter.
+        window: the convolution's window.
+        *arrays: the loop's array arguments.
     """
     rows, columns, deep, filters = shape
     itemsize = arrays[0].itemsize
@@ -114,7 +114,7 @@ def find_loop(
         xp is not np
         or window.dilations[1] != 1
         or rows * columns == 1
-        or 2 * filters < _whole(filters, itemsize)
+        or 2 * filters < _padded_filters(filters, itemsize)
     ):
         return None
     out_height, out_width, _ = window.geometry(sizes[1], sizes[2])
@@ -134,17 +134,17 @@ def run_loop(
     bias: Any = None,
     relu: bool = False,
 ) -> None:
-    """Writes some lines of a convolution.
+    """Write some lines of a convolution's output.
 
     Args:
-        loop: compiled, ``convolution``.
+        loop: a compiled ``convolution``.
         images: ``[batch, height, width, channels]``.
-        matrix: the filter as ``side_by_side`` makes it of one with a line for each element of the window.
-        window: of the convolution.
+        matrix: ``interleaved`` of the filter, as a matrix with one line for each element of the window.
+        window: the convolution's window.
         target: ``[batch, lines, out_width, filters]``.
-        lines: which these are.
-        bias: to be added, where there is one.
-        relu: whether what is negative then becomes zero.
+        lines: the lines to write.
+        bias: an optional bias to add.
+        relu: whether to apply a relu.
     """
     has_bias = bias is not None
     bias = matrix[0] if bias is None else np.require(bias, None, ("C", "A"))
@@ -154,25 +154,25 @@ def run_loop(
     products = scratch(np, "products", (size,), images.dtype)
     loop(
         images, matrix, bias, target, padded, products, window.rows, window.columns,
-        *_motion(images, window), lines.start, has_bias, relu,
+        *_padding_and_strides(images, window), lines.start, has_bias, relu,
     )  # fmt: skip
 
 
-def side_by_side(matrix: Any) -> Any:
-    """A matrix whose columns a compiled loop takes two units at a time: what it reads in a row lies together.
+def interleaved(matrix: Any) -> Any:
+    """Return a matrix in the layout of the compiled loops, which read two units of columns from contiguous memory.
 
-    Else a line would be far from the next one, often on another page: a convolution took three times as long or not, by
-    where the filter happened to lie.
+    Otherwise successive lines would be far apart, often on different pages, and the time of a convolution would vary by
+    a factor of three with the filter's address.
 
     Args:
         matrix: ``[lines, filters]``.
 
     Returns:
-        ``[lines, whole]``, aligned and in order, with as many columns as fill whole units; of its elements the first
-        ``lines * two`` are those of the first ``two`` columns, two units, line by line, and so on.
+        ``[lines, whole]``, aligned and contiguous, with columns padded to whole units. The first ``lines * two``
+        elements are those of the first ``two`` columns (two units), line by line, and so on.
     """
     deep, filters = matrix.shape
-    whole, two = _whole(filters, matrix.itemsize), 2 * UNIT_BYTES // matrix.itemsize
+    whole, two = _padded_filters(filters, matrix.itemsize), 2 * UNIT_BYTES // matrix.itemsize
     if whole != filters:
         matrix = np.pad(matrix, ((0, 0), (0, whole - filters)))
     if whole <= two:
@@ -184,21 +184,21 @@ def side_by_side(matrix: Any) -> Any:
     return flat.reshape(deep, whole)
 
 
-def _whole(filters: int, itemsize: int) -> int:
-    """Filters, filled up to whole units of the compiled loops."""
+def _padded_filters(filters: int, itemsize: int) -> int:
+    """Return the number of filters, rounded up to whole units of the compiled loops."""
     unit = UNIT_BYTES // itemsize
     return -(-filters // unit) * unit
 
 
 def _padded_size(images: Any, window: Window, lines: slice, out_width: int) -> int:
-    """How many elements the windows of some lines of the result see of an image with its border, and some more."""
+    """Return the number of padded image elements under the windows of some output lines, with some slack."""
     height = (lines.stop - lines.start - 1) * window.strides[0] + (window.rows - 1) * window.dilations[0] + 1
     across = (out_width - 1) * window.strides[1] + window.columns
     return height * across * images.shape[3] + _TILE_ROWS
 
 
-def _motion(images: Any, window: Window) -> tuple[int, int, int, int, int]:
-    """Border above and on the left, strides, and the distance of the window's lines."""
+def _padding_and_strides(images: Any, window: Window) -> tuple[int, int, int, int, int]:
+    """Return the border above and on the left, the strides, and the spacing of the window's lines."""
     _, _, ((top, _), (left, _)) = window.geometry(images.shape[1], images.shape[2])
     return (top, left, *window.strides, window.dilations[0])
 
@@ -206,7 +206,7 @@ def _motion(images: Any, window: Window) -> tuple[int, int, int, int, int]:
 def images_gradient(
     xp: ArrayModule, shape: tuple[int, ...], filter: Array, grad: Array, window: Window
 ) -> Array:
-    """Gradient with respect to images of that shape."""
+    """Return the gradient with respect to images of that shape."""
     rows, columns, deep, filters = filter.shape
     groups = shape[3] // deep
     if groups > 1:
@@ -217,8 +217,8 @@ def images_gradient(
             for i, part in enumerate(xp.split(filter, groups, axis=3))
         ]
         return xp.concatenate(parts, axis=3)
-    scatters = deep < FEW_CHANNELS and 4 * deep <= filters  # which is the smaller matrix then, by far
-    back = None if scatters else _way_back(window, shape)
+    scatters = deep < FEW_CHANNELS and 4 * deep <= filters  # the smaller matrix by far
+    back = None if scatters else _transposed_window(window, shape)
     if back is not None:
         return convolve(xp, grad, filter[::-1, ::-1].transpose(0, 1, 3, 2), back)
     matrix = xp.ascontiguousarray(wide(filter).reshape(-1, filters).T)
@@ -244,8 +244,8 @@ def images_gradient(
     return result
 
 
-def _way_back(window: Window, shape: tuple[int, ...]) -> Window | None:
-    """The window of the convolution that leads from the output to images of that shape, None if none does."""
+def _transposed_window(window: Window, shape: tuple[int, ...]) -> Window | None:
+    """Return the window of the convolution from the output back to images of that shape; None if there is none."""
     if window.strides != (1, 1):
         return None
     out_height, out_width, pads = window.geometry(shape[1], shape[2])
@@ -263,7 +263,7 @@ def _way_back(window: Window, shape: tuple[int, ...]) -> Window | None:
 
 
 def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
-    """Gradient with respect to a filter of that shape."""
+    """Return the gradient with respect to a filter of that shape."""
     rows, columns, deep, filters = shape
     groups = images.shape[3] // deep
     if groups > 1:
@@ -291,7 +291,7 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
             sums[index] = _filter_part(loop, images, shape, grad, window, spans[parts[index]])
             return
         total = xp.zeros((depth, filters), wide(grad[:0]).dtype)
-        found = xp.empty_like(total)
+        result = xp.empty_like(total)
         for part, lines in spans[parts[index]]:
             seen = window.matrix(xp, wide(images[part]), lines)
             some = wide(grad[part, lines]).reshape(-1, filters)
@@ -299,8 +299,8 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
             if small:
                 step = _SUMMED_ROWS if deep >= FEW_CHANNELS else _SUMMED_COLUMNS
             for start in range(0, len(seen), step):
-                product(xp, seen[start : start + step].T, some[start : start + step], found)
-                total += found
+                product(xp, seen[start : start + step].T, some[start : start + step], result)
+                total += result
         sums[index] = total
 
     in_turn(xp, piece, len(parts))
@@ -317,22 +317,32 @@ def _filter_part(
     window: Window,
     spans: list[tuple[slice, slice]],
 ) -> Any:
-    """What some pieces of the output add to the gradient of a filter of that shape, as a matrix."""
+    """Return the contribution of some pieces of the output to a filter's gradient, as a matrix."""
     rows, columns, deep, filters = shape
     across = columns * deep
-    whole = _whole(filters, images.itemsize)
+    whole = _padded_filters(filters, images.itemsize)
     total = np.zeros((rows, -(-across // _TILE_ROWS) * _TILE_ROWS, whole), images.dtype)
     for part, lines in spans:
-        some, given = images[part], grad[part, lines]
+        some, part_grad = images[part], grad[part, lines]
         out_width = grad.shape[2]
         padded = scratch(np, "padded", (_padded_size(some, window, lines, out_width),), images.dtype)
         packed = scratch(np, "packed", ((lines.stop - lines.start) * out_width * whole,), images.dtype)
-        loop(some, given, total, padded, packed, rows, columns, *_motion(some, window), lines.start)
+        loop(
+            some,
+            part_grad,
+            total,
+            padded,
+            packed,
+            rows,
+            columns,
+            *_padding_and_strides(some, window),
+            lines.start,
+        )
     return np.ascontiguousarray(total[:, :across, :filters]).reshape(rows * across, filters)
 
 
 def cut_output(xp: ArrayModule, images: Array, window: Window) -> list[tuple[slice, slice]]:
-    """Cuts the output into pieces: slices of the images, and of the rows where images are large."""
+    """Cut the output into pieces: ranges of images and, for large images, of rows."""
     batch, height, width, channels = images.shape
     out_height, out_width, _ = window.geometry(height, width)
     if xp is not np:

@@ -1,6 +1,6 @@
-"""Convolutions along one, two or three axes, also dilated ones as TensorFlow 1 builds them, and signals.
+"""Convolutions of signals, images and volumes, including dilated ones built as in TensorFlow 1.
 
-A dilated convolution is one of each of the images that consist of every so many pixels::
+A dilated convolution convolves the subsampled images that consist of every n-th pixel::
 
     images -> SpaceToBatchND -> Conv2D -> BatchToSpaceND -> result
 
@@ -44,15 +44,15 @@ __all__ = [
 
 _FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _SIGNALS = {None: "NHWC", "NHWC": "NHWC", "NWC": "NHWC", "NCHW": "NCHW", "NCW": "NCHW"}
-"""Data format of a signal -> that of the images of one row, as which it is convolved."""
+"""Data format of signals -> that of the images with one row that represent them."""
 
 
 def _images_format(data_format: str | None) -> tuple[str, int]:
-    """The data format of images of one row, and the axis that they have more than signals."""
+    """Return the data format of images with one row, and the axis that they have in addition to a signal's."""
     if data_format not in _SIGNALS:
         raise ValueError('data_format must be "NWC" or "NCW".')
-    found = _SIGNALS[data_format]
-    return found, 2 if found == "NCHW" else 1
+    image_format = _SIGNALS[data_format]
+    return image_format, 2 if image_format == "NCHW" else 1
 
 
 def conv1d(
@@ -66,7 +66,7 @@ def conv1d(
     input: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """Convolves signals with a filter.
+    """Convolve signals with a filter.
 
     >>> import gpuplace as tf
     >>> tf.nn.conv1d(tf.zeros([8, 100, 3]), tf.zeros([5, 3, 16]), stride=2, padding="SAME").shape
@@ -76,27 +76,27 @@ def conv1d(
         value: ``[batch, width, in_channels]``, or ``[batch, in_channels, width]`` for ``NCW``; dtypes
             as for ``conv2d``.
         filters: ``[width, in_channels, out_channels]``, of the same dtype.
-        stride: how far the window moves.
+        stride: step of the window.
         padding: ``"SAME"`` or ``"VALID"``.
-        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        use_cudnn_on_gpu: stored in the graph without effect.
         data_format: ``"NWC"`` or ``"NCW"``; None: ``"NWC"``.
         name: name of the operation.
-        input: the newer name of ``value``.
-        dilations: distance of the window's elements; None: 1.
+        input: newer name of ``value``.
+        dilations: spacing of the window's elements; None: 1.
 
     Returns:
         A tensor of the dtype of ``value``: ``[batch, out_width, out_channels]``, or in the order of ``NCW``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: the shapes do not fit, or the data format is another one.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match, or the data format is unknown.
     """
     signals = deprecated_argument_lookup("input", input, "value", value)
     window: Any = filters
     with name_scope(name, "conv1d", [signals, filters]) as scope:
         images, axis = _images_format(data_format)
-        given: dict[str, Any] = {} if use_cudnn_on_gpu is None else {"use_cudnn_on_gpu": use_cudnn_on_gpu}
-        made = new(
+        options: dict[str, Any] = {} if use_cudnn_on_gpu is None else {"use_cudnn_on_gpu": use_cudnn_on_gpu}
+        result = new(
             "Conv2D",
             scope,
             input=expand_dims(signals, axis),
@@ -105,9 +105,9 @@ def conv1d(
             padding=padding,
             data_format=images,
             dilations=[1, *for_axes(dilations, 1, images, "dilations")],
-            **given,
+            **options,
         )
-        return squeeze(made, [axis])
+        return squeeze(result, [axis])
 
 
 def conv1d_transpose(
@@ -120,30 +120,30 @@ def conv1d_transpose(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of ``conv1d``: makes longer signals from short ones.
+    """Return the transpose of ``conv1d``, which upsamples signals.
 
     Args:
         input: ``[batch, width, in_channels]``, or ``[batch, in_channels, width]`` for ``NCW``.
         filters: ``[width, out_channels, in_channels]``, of the same dtype.
         output_shape: the shape of the result, three integers in the order of ``data_format``.
-        strides: by what factor the width grows.
-        padding: ``"SAME"`` or ``"VALID"``, of the convolution that this transposes.
+        strides: upsampling factor of the width.
+        padding: ``"SAME"`` or ``"VALID"``, as in the transposed convolution.
         data_format: ``"NWC"`` or ``"NCW"``; None: ``"NWC"``.
-        dilations: distance of the window's elements; None: 1.
+        dilations: spacing of the window's elements; None: 1.
         name: name of the operation.
 
     Returns:
         A tensor of the dtype of ``input`` and the shape ``output_shape``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: the shapes do not fit, or the data format is another one.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match, or the data format is unknown.
     """
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]) as scope:
         images, axis = _images_format(data_format)
         signals, window = expand_dims(input, axis), expand_dims(filters, 0)
         sizes: Any = output_shape if isinstance(output_shape, Tensor) else list(output_shape)  # type: ignore[arg-type]
-        made = new(
+        result = new(
             "Conv2DBackpropInput",
             scope,
             input_sizes=concat([sizes[:axis], [1], sizes[axis:]], 0),
@@ -154,7 +154,7 @@ def conv1d_transpose(
             data_format=images,
             dilations=[1, *for_axes(dilations, 1, images, "dilations")],
         )
-        return squeeze(made, axis)
+        return squeeze(result, axis)
 
 
 def convolution(
@@ -168,29 +168,29 @@ def convolution(
     filters: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """Convolves signals, images or volumes with a filter.
+    """Convolve signals, images or volumes with a filter.
 
     >>> import gpuplace as tf
     >>> tf.nn.convolution(tf.zeros([8, 32, 32, 3]), tf.zeros([3, 3, 3, 16]), "SAME", dilation_rate=[2, 2]).shape
     TensorShape([Dimension(8), Dimension(32), Dimension(32), Dimension(16)])
 
     Args:
-        input: ``[batch, one to three sizes, in_channels]``, or channels second for formats that begin with ``NC``.
-        filter: ``[as many sizes, in_channels, out_channels]``, of the same dtype.
+        input: ``[batch, one to three sizes, in_channels]``; formats that begin with ``NC`` have the channels second.
+        filter: ``[the same number of sizes, in_channels, out_channels]``, of the same dtype.
         padding: ``"SAME"`` or ``"VALID"``.
-        strides: how far the window moves along each of the axes, or one number for all; None: 1.
-        dilation_rate: distance of the window's elements along each, or one number for all; None: 1.
+        strides: steps of the window along each axis, or one number for all; None: 1.
+        dilation_rate: spacing of the window's elements along each axis, or one number for all; None: 1.
         name: name of the scope.
-        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"``, or one with the channels second.
-        filters: the newer name of ``filter``.
-        dilations: the newer name of ``dilation_rate``.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"``, or a format with the channels second.
+        filters: newer name of ``filter``.
+        dilations: newer name of ``dilation_rate``.
 
     Returns:
         A tensor of the dtype of ``input``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: the shapes do not fit, or both strides and dilations are more than 1.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match, or both strides and dilations are greater than 1.
     """
     filter = deprecated_argument_lookup("filters", filters, "filter", filter)
     dilations = deprecated_argument_lookup("dilations", dilations, "dilation_rate", dilation_rate)
@@ -218,12 +218,12 @@ def convolution(
 def atrous_conv2d(
     value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """Convolves images with a filter whose rows and columns are ``rate`` pixels apart.
+    """Convolve images with a filter whose rows and columns are ``rate`` pixels apart.
 
     Args:
         value: ``[batch, height, width, in_channels]``; dtypes as for ``conv2d``.
         filters: ``[rows, columns, in_channels, out_channels]``, of the same dtype.
-        rate: the distance in pixels.
+        rate: the spacing in pixels.
         padding: ``"SAME"`` or ``"VALID"``.
         name: name of the scope; None: ``convolution``.
 
@@ -231,8 +231,8 @@ def atrous_conv2d(
         ``[batch, out_height, out_width, out_channels]``, of the dtype of ``value``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: the shapes do not fit, or the rate is not positive.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match, or the rate is not positive.
     """
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
@@ -245,13 +245,13 @@ def atrous_conv2d_transpose(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of ``atrous_conv2d``, as its gradient with respect to the images.
+    """Return the transpose of ``atrous_conv2d``: its gradient with respect to the images.
 
     Args:
         value: ``[batch, height, width, in_channels]``, float32, float16, bfloat16 or float64.
         filters: ``[rows, columns, out_channels, in_channels]``, of the same dtype.
         output_shape: the shape of the result, four integers.
-        rate: the distance of the filter's rows and columns in pixels.
+        rate: the spacing of the filter's rows and columns in pixels.
         padding: ``"SAME"`` or ``"VALID"``.
         name: name of the scope; None: ``atrous_conv2d_transpose``.
 
@@ -259,12 +259,12 @@ def atrous_conv2d_transpose(
         A tensor of the dtype of ``value`` and the shape ``output_shape``.
 
     Raises:
-        ValueError: the shapes do not fit, the rate is not positive, or the padding is another.
+        ValueError: the shapes do not match, the rate is not positive, or the padding is unknown.
     """
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
-        given = convert_to_tensor(value, name="value")
+        images = convert_to_tensor(value, name="value")
         kernel = convert_to_tensor(filters, name="filters")
-        depths = given.shape.with_rank(4)[3], kernel.shape.with_rank(4)[3]
+        depths = images.shape.with_rank(4)[3], kernel.shape.with_rank(4)[3]
         if not depths[0].is_compatible_with(depths[1]):
             raise ValueError(
                 f"value's input channels does not match filters' input channels, {depths[0]} != {depths[1]}"
@@ -272,15 +272,15 @@ def atrous_conv2d_transpose(
         if rate < 1:
             raise ValueError(f"rate {rate} cannot be less than one")
         if rate == 1:
-            return conv2d_transpose(given, kernel, output_shape, strides=[1, 1, 1, 1], padding=padding)
-        wanted = convert_to_tensor(output_shape, name="output_shape")
-        if not wanted.shape.is_compatible_with([4]):
-            raise ValueError(f"output_shape must have shape (4,), got {wanted.shape}")
+            return conv2d_transpose(images, kernel, output_shape, strides=[1, 1, 1, 1], padding=padding)
+        shape = convert_to_tensor(output_shape, name="output_shape")
+        if not shape.shape.is_compatible_with([4]):
+            raise ValueError(f"output_shape must have shape (4,), got {shape.shape}")
         if padding not in ("SAME", "VALID"):
             raise ValueError(f"padding must be either VALID or SAME: {padding}")
-        known = constant_value(wanted)
-        sizes = wanted if known is None else known.tolist()
-        if known is not None and not kernel.shape[2].is_compatible_with(sizes[3]):
+        static_shape = constant_value(shape)
+        sizes = shape if static_shape is None else static_shape.tolist()
+        if static_shape is not None and not kernel.shape[2].is_compatible_with(sizes[3]):
             raise ValueError(
                 f"output_shape does not match filter's output channels, {sizes[3]} != {kernel.shape[2]}"
             )
@@ -292,7 +292,7 @@ def atrous_conv2d_transpose(
             after.append(around - around // 2)
             further.append((rate - (sizes[axis + 1] + around) % rate) % rate)
         inner = [(sizes[at + 1] + before[at] + after[at] + further[at]) // rate for at in (0, 1)]
-        apart = space_to_batch_nd(given, [rate, rate], [[0, further[0]], [0, further[1]]])
+        apart = space_to_batch_nd(images, [rate, rate], [[0, further[0]], [0, further[1]]])
         transposed = conv2d_transpose(
             apart,
             kernel,
@@ -312,7 +312,7 @@ def _plain(
     data_format: str | None,
     name: str | None,
 ) -> Tensor:
-    """A convolution that is not dilated; strides for all axes."""
+    """Return a convolution without dilation; ``strides`` has one number per axis."""
     number = len(strides) - 2
     if number == 1:
         return conv1d(input, filter, strides, padding, None, data_format, name)
@@ -332,19 +332,19 @@ def dilated(
     data_format: str | None,
     name: str | None,
 ) -> Tensor:
-    """A convolution whose window has its elements apart, by ``SpaceToBatchND`` where they are.
+    """Return a convolution with dilations, through ``SpaceToBatchND`` if they are greater than 1.
 
     Args:
-        input: ``[batch, sizes, in_channels]``, or the channels second.
+        input: ``[batch, sizes, in_channels]``, or with the channels second.
         filter: ``[sizes, in_channels, out_channels]``.
-        strides: for each of the sizes.
-        rates: distance of the window's elements, for each; numbers, or a constant of them.
+        strides: steps of the window, one for each size.
+        rates: spacing of the window's elements, one number for each size, or a constant of them.
         padding: ``"SAME"`` or ``"VALID"``.
-        data_format: of ``input``; None: the channels last.
-        name: of the convolution.
+        data_format: format of ``input``; None: channels last.
+        name: name of the convolution.
 
     Raises:
-        ValueError: a rate is not positive, or strides and rates are more than 1, or channels do not fit.
+        ValueError: a rate is not positive, both strides and rates are greater than 1, or channels do not match.
     """
     apart: Any = constant_value(rates) if isinstance(rates, Tensor) else list(rates)
     number = len(apart)
@@ -383,22 +383,22 @@ def with_space_to_batch(
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Does something to the images that consist of every so many elements, and puts the results together again.
+    """Apply ``op`` to subsampled images that consist of every n-th element, and reassemble the results.
 
     Args:
         input: ``[batch, ...]``.
-        dilation_rate: every how many elements, for each of ``spatial_dims``; int32.
+        dilation_rate: the subsampling step of each of ``spatial_dims``; int32.
         padding: ``"SAME"`` or ``"VALID"``.
-        op: is called with the images, the number of rates and a padding.
-        filter_shape: sizes of the window, for ``"SAME"``.
-        spatial_dims: which axes, in ascending order; None: those after the batch, or after the channels.
-        data_format: channels are second where it begins with ``NC``.
+        op: called with the images, the number of rates and a padding.
+        filter_shape: sizes of the window, required for ``"SAME"``.
+        spatial_dims: the axes, in ascending order; None: those after the batch, or after the channels.
+        data_format: a format that begins with ``NC`` has the channels second.
 
     Returns:
-        What ``op`` gives where all rates are 1, else its results put together.
+        The result of ``op`` if all rates are 1, otherwise its reassembled results.
 
     Raises:
-        ValueError: rates are not positive or of unknown number, axes are not in order, or the rank is too low.
+        ValueError: rates are not positive, their number is unknown, axes are not in order, or the rank is too low.
     """
     images: Any = convert_to_tensor(input, name="input")
     rates: Any = convert_to_tensor(dilation_rate, int32, name="dilation_rate")
@@ -414,17 +414,17 @@ def with_space_to_batch(
     least = axes[-1] + (0 if first == 2 else 1)
     if images.shape.ndims is not None and images.shape.ndims < least:
         raise ValueError(f"input tensor must have rank {least} at least")
-    known = constant_value(rates)
-    if known is not None and (known < 1).any():
+    static_rates = constant_value(rates)
+    if static_rates is not None and (static_rates < 1).any():
         raise ValueError("dilation_rate must be positive")
-    if known is not None and (known == 1).all():
+    if static_rates is not None and (static_rates == 1).all():
         return op(images, number, padding)
     base: Any = np.zeros([number, 2], np.int32)
     if padding == "SAME":
         if filter_shape is None:
             raise ValueError("filter_shape must be specified for SAME padding")
         window: Any = convert_to_tensor(filter_shape, name="filter_shape")
-        base = _borders(window, number, rates if known is None else known)
+        base = _borders(window, number, rates if static_rates is None else static_rates)
     elif padding != "VALID":
         raise ValueError(f"Invalid padding method {padding!r}")
     sizes: Any = None if images.shape.ndims is None else [images.shape[axis].value for axis in axes]
@@ -434,36 +434,36 @@ def with_space_to_batch(
     paddings, crops = required_space_to_batch_paddings(sizes, rates, base)
     blocks = _for_all_axes(rates, 1, axes)
     paddings, crops = _for_all_axes(paddings, 0, axes), _for_all_axes(crops, 0, axes)
-    made = op(space_to_batch_nd(images, blocks, paddings), number, "VALID")
-    return batch_to_space_nd(made, blocks, crops)
+    result = op(space_to_batch_nd(images, blocks, paddings), number, "VALID")
+    return batch_to_space_nd(result, blocks, crops)
 
 
 def _borders(window: Any, number: int, rates: Any) -> Any:
-    """The border of ``"SAME"``, before and after each axis."""
-    known = constant_value(window)
-    sizes = (window if known is None else known)[:number]
+    """Return the border of ``"SAME"`` before and after each axis."""
+    static_window = constant_value(window)
+    sizes = (window if static_window is None else static_window)[:number]
     more = sizes + (sizes - 1) * (rates - 1) - 1
     before = more // 2
     after = more - before
     return stack([[before[axis], after[axis]] for axis in range(number)])
 
 
-def _for_all_axes(given: Tensor, fill: int, axes: Sequence[int]) -> Any:
-    """One row for each axis after the first up to the last of ``axes``; ``given`` has those of ``axes``."""
-    known = constant_value(given)
-    rows: Any = given if known is None else known
+def _for_all_axes(values: Tensor, fill: int, axes: Sequence[int]) -> Any:
+    """Return one row per axis, from the first to the last of ``axes``; ``given`` has those of ``axes``."""
+    static_values = constant_value(values)
+    rows: Any = values if static_values is None else static_values
     parts, done, number = [], 0, 0
     while number < len(axes):
         start, gap = number, axes[number] - 1 - done
         if axes[number] > 1:
-            shape: list[Any] = [gap, *given.shape.as_list()[1:]]
+            shape: list[Any] = [gap, *values.shape.as_list()[1:]]
             parts.append(np.full(shape, fill, np.int32))
         while number + 1 < len(axes) and axes[number + 1] == axes[number] + 1:
             number += 1
         parts.append(rows[start : number + 1])
         done = axes[number]
         number += 1
-    return np.concatenate(parts) if known is not None else concat(parts, 0)
+    return np.concatenate(parts) if static_values is not None else concat(parts, 0)
 
 
 def conv_transpose(
@@ -476,20 +476,20 @@ def conv_transpose(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of a convolution of signals, images or volumes with respect to its input.
+    """Return the gradient of a convolution of signals, images or volumes with respect to its input.
 
     Args:
-        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
+        input: ``[batch, one to three sizes, channels]``; formats that begin with ``NC`` have the channels second.
         filters: ``[sizes..., output channels, channels]``.
-        output_shape: that of the result, a list or a vector of known length.
+        output_shape: shape of the result, a list or a vector of static length.
         strides: one number or one for each size.
         padding: ``"SAME"`` or ``"VALID"``.
-        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or with channels second; None: channels last.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or a format with channels second; None: channels last.
         dilations: one number or one for each size; None: 1.
         name: name of the operation.
 
     Returns:
-        A tensor of ``output_shape``.
+        A tensor with the shape ``output_shape``.
 
     Raises:
         ValueError: ``output_shape`` has another length, or is neither a list nor a tensor.

@@ -1,4 +1,4 @@
-"""Depthwise and separable convolutions: each channel has filters of its own.
+"""Depthwise and separable convolutions: each channel has its own filters.
 
 Source: tensorflow/core/kernels/depthwise_conv_op.cc, depthwise_conv_grad_op.cc and tensorflow/python/ops/nn_impl.py,
 nn_grad.py, release 1.15.
@@ -46,25 +46,25 @@ def depthwise_conv2d_native(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own, in one op.
+    """Convolve each channel with its own filters, in one op.
 
     Args:
         input: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for ``NCHW``, of
             float16, bfloat16, float32 or float64.
         filter: ``[rows, columns, in_channels, multiplier]``, of the same dtype.
-        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        strides: steps of the window in pixels: a list of one number per axis of ``data_format``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
-        dilations: distance of the window's rows and columns in pixels, written as ``strides``; None: 1.
+        dilations: spacing of the window's rows and columns in pixels, in the form of ``strides``; None: 1.
         name: name of the operation.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, in_channels * multiplier]``, or in the
-        order of ``NCHW``. Channel ``c`` of the images gives the channels from ``c * multiplier`` on.
+        order of ``NCHW``. Channel ``c`` of the images becomes the ``multiplier`` channels from ``c * multiplier`` on.
 
     Raises:
-        TypeError: another dtype, or strides that are no list.
-        ValueError: the shapes do not fit each other or the window.
+        TypeError: the dtype is not supported, or ``strides`` is not a list.
+        ValueError: the shapes do not match each other or the window.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
@@ -81,12 +81,12 @@ def depthwise_conv2d_native_backprop_input(
     dilations: IntsLike | None = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``depthwise_conv2d_native`` with respect to its images.
+    """Return the gradient of ``depthwise_conv2d_native`` with respect to its images.
 
     Args:
         input_sizes: the shape of the images, four integers; int32.
         filter: as for ``depthwise_conv2d_native``.
-        out_backprop: gradient of the output of the convolution, of its shape.
+        out_backprop: gradient of the convolution's output, in its shape.
         strides: as for ``depthwise_conv2d_native``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
@@ -97,7 +97,7 @@ def depthwise_conv2d_native_backprop_input(
         A tensor of the shape ``input_sizes``.
 
     Raises:
-        TypeError: another dtype, or strides that are no list.
+        TypeError: the dtype is not supported, or ``strides`` is not a list.
     """
     arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
     return new(
@@ -120,12 +120,12 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: IntsLike | None = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of ``depthwise_conv2d_native`` with respect to its filters.
+    """Return the gradient of ``depthwise_conv2d_native`` with respect to its filters.
 
     Args:
         input: as for ``depthwise_conv2d_native``.
         filter_sizes: the shape of the filters, four integers; int32.
-        out_backprop: gradient of the output of the convolution, of its shape.
+        out_backprop: gradient of the convolution's output, in its shape.
         strides: as for ``depthwise_conv2d_native``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
@@ -136,7 +136,7 @@ def depthwise_conv2d_native_backprop_filter(
         A tensor of the shape ``filter_sizes``.
 
     Raises:
-        TypeError: another dtype, or strides that are no list.
+        TypeError: the dtype is not supported, or ``strides`` is not a list.
     """
     arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
     return new(
@@ -163,7 +163,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own; ``depthwise_conv2d_native`` in a name scope.
+    """Convolve each channel with its own filters: ``depthwise_conv2d_native`` in a name scope.
 
     >>> import gpuplace as tf
     >>> tf.nn.depthwise_conv2d(tf.zeros([8, 32, 32, 3]), tf.zeros([5, 5, 3, 2]), [1, 1, 1, 1], "SAME").shape
@@ -173,30 +173,30 @@ def depthwise_conv2d(
         input: ``[batch, height, width, in_channels]``, or in the order of ``NCHW``, of float16, bfloat16, float32 or
             float64.
         filter: ``[rows, columns, in_channels, multiplier]``, of the same dtype.
-        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        strides: steps of the window in pixels: a list of one number per axis of ``data_format``.
         padding: ``"SAME"`` or ``"VALID"``.
-        rate: dilation in height and width, two integers; None: 1.
+        rate: dilations of height and width, two integers; None: 1.
         name: name scope, and name of the operation.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
-        dilations: the newer name of ``rate``.
+        dilations: newer name of ``rate``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, in_channels * multiplier]``, or in the
         order of ``NCHW``.
 
     Raises:
-        TypeError: another dtype, or strides that are no list.
-        ValueError: the shapes do not fit, or a rate is not positive.
+        TypeError: the dtype is not supported, or ``strides`` is not a list.
+        ValueError: the shapes do not match, or a rate is not positive.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     with name_scope(name, "depthwise", [input, filter]) as scope:
         input = convert_to_tensor(input, name="tensor_in")
         filter = convert_to_tensor(filter, name="filter_in")
         rates = deprecated_argument_lookup("dilations", dilations, "rate", rate)
-        return _apart(input, filter, strides, padding, data_format, rates, scope)
+        return _dilated(input, filter, strides, padding, data_format, rates, scope)
 
 
-def _apart(
+def _dilated(
     images: TensorLike,
     filter: TensorLike,
     strides: Any,
@@ -205,7 +205,7 @@ def _apart(
     rates: Any,
     name: str,
 ) -> Tensor:
-    """A depthwise convolution whose window has its elements apart."""
+    """Return a depthwise convolution with dilations."""
     return with_space_to_batch(
         images,
         filter_shape=reshaping.shape(filter),
@@ -229,27 +229,27 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """A depthwise convolution followed by a 1x1 one that mixes the channels.
+    """Return a depthwise convolution followed by a 1x1 convolution that mixes the channels.
 
     Args:
         input: ``[batch, height, width, in_channels]``, or in the order of ``NCHW``, of float16, bfloat16, float32 or
             float64.
         depthwise_filter: ``[rows, columns, in_channels, multiplier]``, of the same dtype.
         pointwise_filter: ``[1, 1, in_channels * multiplier, out_channels]``, of the same dtype.
-        strides: of the depthwise convolution, in pixels: a list with one number for each axis of ``data_format``.
-        padding: ``"SAME"`` or ``"VALID"``, of the depthwise convolution.
-        rate: dilation in height and width, two integers; None: 1.
+        strides: steps of the depthwise window in pixels: a list of one number per axis of ``data_format``.
+        padding: ``"SAME"`` or ``"VALID"``, for the depthwise convolution.
+        rate: dilations of height and width, two integers; None: 1.
         name: name of the operation.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
-        dilations: the newer name of ``rate``.
+        dilations: newer name of ``rate``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, out_channels]``, or in the order of
             ``NCHW``.
 
     Raises:
-        TypeError: another dtype, or strides that are no list.
-        ValueError: the shapes do not fit, or a rate is not positive.
+        TypeError: the dtype is not supported, or ``strides`` is not a list.
+        ValueError: the shapes do not match, or a rate is not positive.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     values = [input, depthwise_filter, pointwise_filter]
@@ -258,7 +258,7 @@ def separable_conv2d(
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         rates = deprecated_argument_lookup("dilations", dilations, "rate", rate)
-        deep = _apart(input, depthwise_filter, strides, padding, data_format, rates, "depthwise")
+        deep = _dilated(input, depthwise_filter, strides, padding, data_format, rates, "depthwise")
         return conv2d(deep, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
 
 
@@ -269,8 +269,8 @@ def _depthwise_shape(op: Operation) -> list[TensorShape]:
     channels = channels_of(images, format_of(op.attrs))
     if channels is not None and deep is not None and channels != deep:
         raise ValueError(f"Dimensions must be equal, but are {channels} and {deep}")
-    known = deep if channels is None else channels
-    filters = None if known is None or multiplier is None else known * multiplier
+    depth = deep if channels is None else channels
+    filters = None if depth is None or multiplier is None else depth * multiplier
     return [image_shape(op, images, rows, columns, filters)]
 
 

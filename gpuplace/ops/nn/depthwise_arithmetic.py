@@ -1,15 +1,14 @@
-"""The arithmetic of depthwise convolutions and of their gradients, on NHWC images.
+"""Arithmetic of depthwise convolutions and their gradients, on NHWC images.
 
-Every channel has filters of its own, so there is no matrix product in it. What one position of the windows sees of a
-row of the images lies in memory one after another, pixel after pixel, and a line of the result is the sum of as
-many such runs, each taken times the filter's numbers there, repeated for all pixels::
+Each channel has its own filters, so there is no matrix product. For one tap of the window, the pixels of an image row
+are contiguous in memory, and an output line is the sum of such runs over all taps, each times the tap's filter values,
+repeated for all pixels::
 
     images  [batch, height, width * channels]  --runs of taps (row, column)-->  sum of run * numbers  = a line
 
-NumPy's ``einsum`` does that in one go, a line at a time. Where the window moves by more than one column, the columns
-are sorted by their remainder first: those of one remainder lie one after another then. The gradient with respect to
-the images is such a sum again, for each remainder of the image's rows and columns. Half-precision numbers are
-multiplied and summed as float32.
+NumPy's ``einsum`` does that in one call, a line at a time. For a column stride above 1, the columns are first sorted by
+their remainder, so that those of one remainder are contiguous. The gradient with respect to the images is again such a
+sum, for each remainder of the image's rows and columns. Half-precision numbers are multiplied and summed as float32.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ import numpy as np
 
 from gpuplace.numerics.pieces import over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
-from gpuplace.ops.nn.window_phases import Phase, WayBack, phases
+from gpuplace.ops.nn.window_phases import BackwardPhase, Phase, phases
 from gpuplace.ops.nn.windows import Window, padded
 from gpuplace.typing import Array, ArrayModule
 
 _PASSES = 6
-"""How much memory the work on an image goes over, in images."""
+"""Memory traffic for an image, as a multiple of its size."""
 
 _SUMMED_LINES = 512
-"""So many lines at most are added up one after the other before they join the sum of the others."""
+"""Maximum number of lines that are summed in sequence before their sum is added to the total."""
 
 
 def depthwise(xp: ArrayModule, images: Array, filter: Array, window: Window) -> Array:
-    """Convolves each channel with filters of its own, ``[rows, columns, channels, multiplier]``."""
+    """Convolve each channel with its own filters, ``[rows, columns, channels, multiplier]``."""
     batch, height, width, channels = images.shape
     rows, columns, _, multiplier = filter.shape
     out_height, out_width, pads = window.geometry(height, width)
@@ -46,13 +45,13 @@ def depthwise(xp: ArrayModule, images: Array, filter: Array, window: Window) -> 
         target = result[part]
         total = target if target.dtype == some.dtype else scratch(xp, "total", target.shape, some.dtype)
         for index, (phase, factor) in enumerate(zip(runs, factors, strict=True)):
-            seen = _seen(
+            seen = _tap_view(
                 xp, _sorted(xp, some, window.strides[1], phase), window, phase, out_height, out_width
             )
-            found = scratch(xp, "found", total.shape, total.dtype) if index else total
-            _sums(xp, seen, factor, found)
+            sums = scratch(xp, "found", total.shape, total.dtype) if index else total
+            _sums(xp, seen, factor, sums)
             if index:
-                total += found
+                total += sums
         if total is not target:
             target[...] = total
 
@@ -63,18 +62,18 @@ def depthwise(xp: ArrayModule, images: Array, filter: Array, window: Window) -> 
 def depthwise_images_gradient(
     xp: ArrayModule, shape: tuple[int, ...], filter: Array, grad: Array, window: Window
 ) -> Array:
-    """Gradient with respect to images of that shape."""
+    """Return the gradient with respect to images of that shape."""
     batch, height, width, channels = shape
     rows, columns, _, multiplier = filter.shape
     out_height, out_width, ((top, _), (left, _)) = window.geometry(height, width)
     result = xp.empty(shape, grad.dtype)
     numbers = wide(filter).reshape(rows, columns, channels * multiplier)
     down = [
-        WayBack.of(phase, window.strides[0], top, height)
+        BackwardPhase.of(phase, window.strides[0], top, height)
         for phase in phases(rows, window.strides[0], window.dilations[0])
     ]
     along = [
-        WayBack.of(phase, window.strides[1], left, width)
+        BackwardPhase.of(phase, window.strides[1], left, width)
         for phase in phases(columns, window.strides[1], window.dilations[1])
     ]
     border = tuple(
@@ -105,12 +104,12 @@ def depthwise_images_gradient(
             where = target[:, way.pixels, other.pixels]
             is_direct = multiplier == 1 and where.flags.c_contiguous and where.dtype == some.dtype
             shape = (*where.shape[:3], channels * multiplier)
-            found = where if is_direct else scratch(xp, "found", shape, some.dtype)
-            _sums(xp, seen, factor, found)
+            sums = where if is_direct else scratch(xp, "found", shape, some.dtype)
+            _sums(xp, seen, factor, sums)
             if multiplier > 1:
-                found = found.reshape(*where.shape, multiplier).sum(axis=4)
+                sums = sums.reshape(*where.shape, multiplier).sum(axis=4)
             if not is_direct:
-                where[...] = found
+                where[...] = sums
 
     over(xp, batch, _PASSES * grad[:1].size * 4, piece)
     return result
@@ -119,7 +118,7 @@ def depthwise_images_gradient(
 def depthwise_filter_gradient(
     xp: ArrayModule, images: Array, shape: tuple[int, ...], grad: Array, window: Window
 ) -> Array:
-    """Gradient with respect to a filter of that shape."""
+    """Return the gradient with respect to a filter of that shape."""
     rows, columns, channels, multiplier = shape
     batch, height, width, _ = images.shape
     out_height, out_width, pads = window.geometry(height, width)
@@ -135,7 +134,7 @@ def depthwise_filter_gradient(
             some = _repeated(xp, padded(xp, wide(images[images_of]), pads), multiplier)
             grads = xp.ascontiguousarray(wide(grad[images_of])).reshape(-1, out_height, line)
             for phase in runs:
-                seen = _seen(
+                seen = _tap_view(
                     xp, _sorted(xp, some, window.strides[1], phase), window, phase, out_height, out_width
                 )
                 for row, column in itertools.product(range(rows), range(phase.count)):
@@ -151,12 +150,12 @@ def depthwise_filter_gradient(
 
 
 def _repeated(xp: ArrayModule, images: Array, multiplier: int) -> Array:
-    """Contiguous images with each channel as often as it has filters."""
+    """Return contiguous images with each channel repeated once for each of its filters."""
     return xp.ascontiguousarray(images) if multiplier == 1 else xp.repeat(images, multiplier, axis=3)
 
 
 def _sorted(xp: ArrayModule, images: Array, stride: int, phase: Phase) -> Array:
-    """The columns of one remainder, one after another."""
+    """Return the columns of one remainder, contiguous in memory."""
     if stride == 1:
         return images
     chosen = images[:, :, phase.remainder :: stride]
@@ -165,10 +164,10 @@ def _sorted(xp: ArrayModule, images: Array, stride: int, phase: Phase) -> Array:
     return result
 
 
-def _seen(
+def _tap_view(
     xp: ArrayModule, images: Array, window: Window, phase: Phase, out_height: int, out_width: int
 ) -> Array:
-    """What the window's rows and a phase of its columns see of images that ``_sorted`` made, as ``_lines``."""
+    """Return the pixels of ``_sorted`` images under the window's rows and one phase of its columns, as ``_lines``."""
     return _lines(
         xp,
         images[:, :, phase.first :],
@@ -187,15 +186,15 @@ def _lines(
     taps: tuple[int, int],
     gaps: tuple[int, int],
 ) -> Array:
-    """Runs of images as ``[batch, height, rows, columns, width * channels]``, to be read only.
+    """Return runs of images as a read-only view ``[batch, height, rows, columns, width * channels]``.
 
     Args:
         xp: numpy or cupy.
-        images: whose columns lie one after another.
+        images: images with contiguous columns.
         sizes: height and width of the result.
-        down: how many rows lie between the lines.
+        down: number of rows between lines.
         taps: rows and columns of the window.
-        gaps: how many rows and columns lie between those.
+        gaps: number of rows and columns between taps.
     """
     s0, s1, s2, s3 = images.strides
     channels = images.shape[3]
@@ -207,7 +206,7 @@ def _lines(
 
 
 def _sums(xp: ArrayModule, seen: Array, factor: Array, target: Array) -> None:
-    """Writes the sums of ``seen * factor`` over the window to images."""
+    """Write the sums of ``seen * factor`` over the window to images."""
     total = target.reshape(len(seen), seen.shape[1], seen.shape[4])
     if xp is np:
         np.einsum("nhijx,ijx->nhx", seen, factor, out=total)
@@ -218,7 +217,7 @@ def _sums(xp: ArrayModule, seen: Array, factor: Array, target: Array) -> None:
 
 
 def _along_line(xp: ArrayModule, numbers: Array, width: int) -> Array:
-    """The filter's numbers for each position, repeated for all pixels of a line."""
+    """Return the filter's values for each tap, repeated for all pixels of a line."""
     rows, columns, channels = numbers.shape
     repeated = xp.broadcast_to(numbers[:, :, None], (rows, columns, width, channels))
     return xp.ascontiguousarray(repeated).reshape(rows, columns, width * channels)

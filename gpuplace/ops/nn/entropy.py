@@ -56,23 +56,23 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """``softmax_cross_entropy_with_logits_v2`` without a gradient for the labels.
+    """Return ``softmax_cross_entropy_with_logits_v2`` without a gradient for the labels.
 
-    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+    Pass all arguments by name; ``_sentinel`` catches positional ones.
 
     Args:
-        labels: probabilities that add up to one along ``dim``, of the shape of ``logits``; cast to its dtype.
+        labels: probabilities that sum to 1 along ``dim``, of the shape of ``logits``; cast to its dtype.
         logits: float16, bfloat16, float32 or float64, of at least one axis.
         dim: the axis of the classes.
         name: name scope, and name of the operation.
-        axis: the newer name of ``dim``; wins where given.
+        axis: newer name of ``dim``, which takes precedence.
 
     Returns:
         A tensor of the dtype of ``logits`` and its shape without the axis of the classes.
 
     Raises:
-        TypeError: ``logits`` has another dtype.
-        ValueError: an argument without a name, no labels or logits, or shapes that do not fit.
+        TypeError: ``logits`` has an unsupported dtype.
+        ValueError: an argument is positional, labels or logits are missing, or their shapes do not match.
     """
     _check_arguments("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
@@ -89,27 +89,27 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """The cross entropy of ``softmax(logits)`` and the distributions ``labels``, one number per row.
+    """Return the cross entropy of ``softmax(logits)`` and the distributions ``labels``, one number per row.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[0.0, 0.0]]))
     array([0.6931472], dtype=float32)
 
     Args:
-        labels: probabilities that add up to one along ``axis``, of the shape of ``logits``; cast to its dtype.
+        labels: probabilities that sum to 1 along ``axis``, of the shape of ``logits``; cast to its dtype.
         logits: float16, bfloat16, float32 or float64, of at least one axis. The first two are computed in float32.
         axis: the axis of the classes; None: the last one.
         name: name of the operation.
-        dim: deprecated name of ``axis``; used where ``axis`` is None.
+        dim: deprecated name of ``axis``; used if ``axis`` is None.
 
     Returns:
         A tensor of the dtype of ``logits`` and its shape without the axis of the classes.
 
     Raises:
-        TypeError: ``logits`` has another dtype.
-        ValueError: the shapes do not fit, or ``axis`` is not -1 and the rank is unknown.
+        TypeError: ``logits`` has an unsupported dtype.
+        ValueError: the shapes do not match, or ``axis`` is not -1 and the rank is unknown.
     """
-    axis = next((given for given in (axis, dim) if given is not None), -1)
+    axis = next((value for value in (axis, dim) if value is not None), -1)
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")
@@ -128,29 +128,27 @@ def softmax_cross_entropy_with_logits_v2(
         outer = new("Slice", input=shape, begin=[0], size=[count])
         cost = reshaping.reshape(cost, outer)
         if sizes is not None:
-            kept = list(sizes)
-            del kept[axis]
-            cost.set_shape(kept)
+            static_sizes = list(sizes)
+            del static_sizes[axis]
+            cost.set_shape(static_sizes)
         return cast.cast(cost, logits.dtype.base_dtype) if is_half else cost
 
 
 def _first(op_type: str, name: str | None, **arguments: Any) -> Tensor:
-    """Adds an op and returns its first output."""
+    """Add an op and return its first output."""
     return apply_op(op_type, name, **arguments).outputs[0]
 
 
 def _class_axis_last(tensor: Tensor, axis: int) -> Tensor:
     rank = tensor.shape.ndims
     if rank is None:
-        raise ValueError(
-            f"axis={axis} of a tensor whose rank is unknown: give it a shape, or use the last axis"
-        )
+        raise ValueError(f"axis={axis} needs a tensor of known rank: set its shape, or use the last axis")
     order = [i for i in range(rank) if i != axis % rank]
     return reshaping.transpose(tensor, [*order, axis % rank])
 
 
 def _as_matrix(tensor: Tensor) -> Tensor:
-    """All axes but the last one in one."""
+    """Return a tensor with all axes except the last flattened into one."""
     rank = reshaping.rank(tensor)
     shape = reshaping.shape(tensor)
     size = new("Slice", input=shape, begin=[elementwise.subtract(rank, 1)], size=[1])
@@ -165,7 +163,7 @@ def _softmax_entropy_shape(op: Operation) -> list[TensorShape]:
     logits, labels = (tensor.shape for tensor in op.inputs)
     try:
         both = merge_shapes(require_rank(logits, 2), labels)
-    except ValueError:  # one is repeated along an axis
+    except ValueError:  # one of them is broadcast along an axis
         both = broadcast(logits, labels)
         if both.ndims not in (2, None):
             raise ValueError(f"Shape must be broadcasted with rank 2, but is rank {both.ndims}") from None
@@ -201,7 +199,7 @@ def _is_zero(tensor: Tensor) -> bool:
 
 
 def _rows_times(vector: Tensor, matrix: TensorLike) -> Tensor:
-    """Each row of ``matrix`` times its element of ``vector``."""
+    """Return ``matrix`` with each row multiplied by its element of ``vector``."""
     return reshaping.expand_dims(vector, -1) * matrix
 
 
@@ -214,16 +212,16 @@ def sparse_softmax_cross_entropy_with_logits(
     logits: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The cross entropy of ``softmax(logits)`` and the classes ``labels``, one number per row.
+    """Return the cross entropy of ``softmax(logits)`` and the classes ``labels``, one number per row.
 
-    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+    Pass all arguments by name; ``_sentinel`` catches positional ones.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[0.0, 0.0]]))
     array([0.6931472], dtype=float32)
 
     Args:
-        labels: the number of the class of each row, from 0 on; int32 or int64.
+        labels: the class index of each row, int32 or int64.
         logits: ``labels.shape + [classes]``, of float16, bfloat16, float32 or float64; float16 is computed in float32.
         name: name of the operation.
 
@@ -232,8 +230,8 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
         TypeError: ``labels`` or ``logits`` has another dtype.
-        ValueError: an argument without a name, no labels or logits, or shapes that do not fit.
-        InvalidArgumentError: at run time, there is no class of that number.
+        ValueError: an argument is positional, labels or logits are missing, or their shapes do not match.
+        InvalidArgumentError: at run time, a class index is out of range.
     """
     _check_arguments("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
@@ -289,10 +287,10 @@ def _sparse_entropy_shape(op: Operation) -> list[TensorShape]:
 
 @compute("SparseSoftmaxCrossEntropyWithLogits", fresh=True)
 def _sparse_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
-    for name, given, rank in (("logits", logits, 2), ("labels", labels, 1)):
-        if given.ndim != rank:
+    for name, array, rank in (("logits", logits, 2), ("labels", labels, 1)):
+        if array.ndim != rank:
             raise InvalidArgumentError.of(
-                f"{name} must be {rank}-D, but got shape {brackets(TensorShape(given.shape))}"
+                f"{name} must be {rank}-D, but got shape {brackets(TensorShape(array.shape))}"
             )
     if logits.shape[0] != labels.shape[0]:
         raise InvalidArgumentError.of(
@@ -340,14 +338,14 @@ def _prevent_gradient_gradient(op: Operation, grad: Tensor) -> Any:
     raise LookupError(f"Gradient explicitly disabled. Reason: {op.attrs['message'].decode()}")
 
 
-# Compositions
+# Composites
 
 
-def _alike(logits: Any, labels: Any, what: str) -> tuple[Any, Any]:
-    """Both as tensors; ValueError if their shapes differ."""
+def _same_shaped(logits: Any, labels: Any, label: str) -> tuple[Any, Any]:
+    """Return both as tensors; raise ValueError if their shapes differ."""
     x, z = convert_to_tensor(logits, name="logits"), convert_to_tensor(labels, name="labels")
     if not z.shape.is_compatible_with(x.shape):
-        raise ValueError(f"logits and {what} must have the same shape ({x.shape} vs {z.shape})")
+        raise ValueError(f"logits and {label} must have the same shape ({x.shape} vs {z.shape})")
     return x, z
 
 
@@ -357,25 +355,25 @@ def sigmoid_cross_entropy_with_logits(
     logits: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element.
+    """Return the cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element.
 
-    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+    Pass all arguments by name; ``_sentinel`` catches positional ones.
 
     Args:
         labels: probabilities from 0 to 1, of the dtype and shape of ``logits``.
         logits: float16, bfloat16, float32 or float64, of any shape.
-        name: name of the operation that adds up.
+        name: name of the operation that adds the terms.
 
     Returns:
-        A tensor of the dtype and shape of ``logits``.
+        A tensor with the dtype and shape of ``logits``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: an argument without a name, no labels or logits, or two different shapes.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: an argument is positional, labels or logits are missing, or their shapes differ.
     """
     _check_arguments("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        x, z = _alike(logits, labels, "labels")
+        x, z = _same_shaped(logits, labels, "labels")
         zeros = constant.zeros_like(x, dtype=x.dtype.base_dtype)
         positive = x >= zeros
         upper: Any = new("Select", condition=positive, t=x, e=zeros)
@@ -390,26 +388,26 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Tensor:
-    """``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``.
+    """Return ``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``.
 
     Args:
         labels: probabilities from 0 to 1, of the dtype and shape of ``logits``.
         logits: float16, bfloat16, float32 or float64, of any shape.
-        pos_weight: factor of the part of the loss that belongs to positive labels: above 1 raises recall, below 1
-            precision. A number, or a tensor that broadcasts to ``logits``.
-        name: name of the operation that adds up.
+        pos_weight: factor of the loss for positive labels: above 1 it raises recall, below 1 precision. A number, or a
+            tensor that broadcasts to ``logits``.
+        name: name of the operation that adds the terms.
         targets: deprecated name of ``labels``.
 
     Returns:
-        A tensor of the dtype and shape of ``logits``.
+        A tensor with the dtype and shape of ``logits``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: two different shapes.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes differ.
     """
     labels = deprecated_argument_lookup("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        x, z = _alike(logits, labels, "targets")
+        x, z = _same_shaped(logits, labels, "targets")
         weight = 1 + (pos_weight - 1) * z
         linear = (1 - z) * x
         inner: Any = unary.log1p(unary.exp(unary.negative(unary.abs(x))))

@@ -1,15 +1,15 @@
-"""Convolutions and what follows them image by image: bias, relu and max pooling, on the CPU.
+"""Fused convolutions on the CPU: convolution, bias, relu and max pooling, a few images at a time.
 
-Each op of a chain keeps its own place in a plan. The convolution only checks its inputs and hands them on, the bias,
-the relu and the pooling are noted, a further convolution is added, and the last op of the chain computes
-everything. A thread takes some images through all of it, and what lies between is never larger than they are::
+Each op of a chain keeps its own place in a plan. The convolution only checks its inputs and passes them on; the bias,
+the relu, the pooling and further convolutions are recorded; and the last op of the chain computes everything. A thread
+takes some images through all ops, so intermediate results are never larger than these images need::
 
     Conv2D -> BiasAdd -> Relu -> MaxPool -> Conv2D ...    some images --> products --max--> + bias --> relu --> ...
 
-Adding a number and cutting at zero keep the order of numbers, rounded as they are, so that the largest elements can be
-found first: the result is the same and a quarter of the elements, or less, are left.
+Adding a bias and applying a relu preserve the order of rounded numbers, so pooling can come first: the result is the
+same with a quarter of the elements or fewer.
 
-Source: tensorflow/core/grappler/optimizers/remapper.cc, release 1.15 (which fuses the first three ops).
+Source: tensorflow/core/grappler/optimizers/remapper.cc, release 1.15 (fuses the first three ops).
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from gpuplace.numerics.pieces import (
     product,
     scratch,
 )
-from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, run_loop, side_by_side
+from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, interleaved, run_loop
 from gpuplace.ops.nn.pool_arithmetic import largest, largest_of
 from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
 
 
 @dataclasses.dataclass(slots=True)
 class Pending:
-    """A convolution that is not computed yet, with what follows."""
+    """A convolution that is not computed yet, with the ops that follow it."""
 
     images: Any
-    """An array, or what is pending before."""
+    """An array, or a pending convolution."""
     filter: Any
     window: Window
     shape: tuple[int, int, int, int]
-    """Of the result."""
+    """Shape of the result."""
     bias: Any = None
     relu: bool = False
     pool: Window | None = None
 
     def compute(self) -> Any:
-        """The result of all that is pending."""
+        """Compute and return the result of the chain."""
         stages = [self]
         while isinstance(stages[0].images, Pending):
             stages.insert(0, stages[0].images)
@@ -59,12 +59,10 @@ class Pending:
         image_bytes = max(stage._image_bytes() for stage in stages)
         if image_bytes > PIECE_BYTES or len(images) < 2 or not all(stage._is_plain() for stage in stages):
             for stage in stages:
-                images = stage._alone(images)
+                images = stage._run_separately(images)
             return images
         result = np.empty(self.shape, images.dtype)
-        parts = cuts(
-            len(images), image_bytes // 2
-        )  # the fewer pieces the better, as each goes through many calls
+        parts = cuts(len(images), image_bytes // 2)  # few pieces, because each one takes many calls
         prepared = [stage._prepared() for stage in stages]
 
         def piece(index: int) -> None:
@@ -84,29 +82,29 @@ class Pending:
         return rows * columns * deep
 
     def _image_bytes(self) -> int:
-        """Of the windows of one image, as a matrix."""
+        """Size in bytes of the windows of one image, as a matrix."""
         height, width, _ = self.window.geometry(*self.images.shape[1:3])
         return height * width * self._depth() * self.filter.itemsize
 
     def _is_plain(self) -> bool:
-        """Whether there are no groups, and the largest elements may be found before the bias is added."""
+        """Return whether there are no groups and pooling may come before the bias."""
         if self.images.shape[3] != self.filter.shape[2]:
             return False
         return self.pool is None or self.bias is None or bool(np.isfinite(self.bias).all())
 
     def _prepared(self) -> tuple[Any, Loop | None, Loop | None]:
-        """The filter as a matrix, and the compiled loops for the convolution and for the pooling, if there are any."""
+        """Return the filter as a matrix, and the compiled loops for convolution and pooling, or None."""
         arrays = (self.filter,) if isinstance(self.images, Pending) else (self.filter, self.images)
         loop = find_loop("convolution", np, self.images.shape, self.filter.shape, self.window, *arrays)
         is_large = self.pool is not None and self.images.shape[0] * self._image_bytes() > WHOLE_BYTES
         matrix = self.filter.reshape(-1, self.filter.shape[3])
         pool_loop = compiled("largest", self.filter) if is_large else None
-        return matrix if loop is None else side_by_side(matrix), loop, pool_loop
+        return matrix if loop is None else interleaved(matrix), loop, pool_loop
 
     def _write(
         self, images: Any, target: Any, matrix: Any, loop: Loop | None, pool_loop: Loop | None
     ) -> None:
-        """Computes some images."""
+        """Compute some images."""
         filters = self.filter.shape[3]
         height, width, _ = self.window.geometry(*images.shape[1:3])
         if loop is not None and self.pool is None:
@@ -127,8 +125,8 @@ class Pending:
         if self.relu:
             by_element(np, np.maximum, target, target.dtype.type(0), target)
 
-    def _alone(self, images: Any) -> Any:
-        """Computes all images, one op after the other."""
+    def _run_separately(self, images: Any) -> Any:
+        """Compute all images, one op after the other."""
         result = convolve(np, images, self.filter, self.window)
         if self.bias is not None:
             by_element(np, np.add, result, self.bias, result)
@@ -138,12 +136,12 @@ class Pending:
 
 
 def chain_function(op: Operation, is_last: bool, alone: Callable[..., Any]) -> Callable[..., Any]:
-    """What a plan calls for an op of a chain.
+    """Return the function that a plan calls for an op of a chain.
 
     Args:
-        op: a convolution, or what is one of ``FOLLOWERS``.
-        is_last: whether the op's value is wanted.
-        alone: the function of the op by itself, for inputs that it has to complain about.
+        op: a convolution, or one of ``FOLLOWERS``.
+        is_last: whether the op's value is needed.
+        alone: the op's standalone function, which reports invalid inputs.
     """
     function = _PARTS[part_of(op)](op, alone)
     return (lambda *inputs: function(*inputs).compute()) if is_last else function
@@ -194,11 +192,11 @@ def _pool(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
 
 _PARTS = {"Conv2D": _convolution, "BiasAdd": _bias, "Relu": _relu, "MaxPool": _pool}
 FOLLOWERS = tuple(_PARTS)[1:]
-"""The ops that a chain may have behind a convolution, in this order."""
+"""The ops that may follow a convolution in a chain, in this order."""
 
 
 def part_of(op: Operation) -> str:
-    """The type of an op as a part of a chain: to add a vector along the channels is to add a bias."""
+    """Return the op's type in a chain; adding a vector along the channels counts as a bias."""
     if op.type in ("Add", "AddV2"):
         images, bias = (tensor.shape.sizes for tensor in op.inputs)
         if images is not None and bias is not None and len(images) == 4 and bias == images[3:] != (None,):

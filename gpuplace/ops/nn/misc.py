@@ -1,4 +1,4 @@
-"""The rest of ``tf.nn``: biases, dropout, l2 loss, embeddings, the k largest.
+"""The rest of ``tf.nn``: biases, dropout, L2 loss, embeddings, top k.
 
 Source: tensorflow/core/kernels/bias_op.cc, l2loss_op.h, topk_op.cc, in_topk_op.h and tensorflow/python/ops/nn_ops.py,
 nn_impl.py, embedding_ops.py, nn_grad.py, release 1.15.
@@ -57,22 +57,23 @@ __all__ = [
 def bias_add(
     value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds a vector along the channels.
+    """Add a vector along the channels.
 
     Args:
         value: numbers of any type, of at least two axes: ``[batch, ..., channels]``, or ``[batch, channels, ...]`` for
             ``NCHW``.
         bias: ``[channels]``, of the dtype of ``value``.
-        data_format: ``"NHWC"`` or ``"NCHW"``, or longer and shorter forms of these, as ``"NC"`` and ``"NDHWC"``; None:
+        data_format: ``"NHWC"`` or ``"NCHW"``, or a form of another length, such as ``"NC"`` or ``"NDHWC"``; None:
             ``"NHWC"``.
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``value``.
+        A tensor with the dtype and shape of ``value``.
 
     Raises:
-        TypeError: ``value`` is no tensor of numbers.
-        ValueError: another data format, another dtype of ``bias``, fewer than two axes, or the lengths differ.
+        TypeError: ``value`` is not a tensor of numbers.
+        ValueError: the data format is unknown, ``bias`` has another dtype, there are fewer than two axes, or the
+            lengths differ.
     """
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         if data_format is not None:
@@ -161,7 +162,7 @@ def _bias_add_grad_gradient(op: Operation, grad: Tensor) -> Tensor:
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """Half the sum of the squares.
+    """Return half the sum of squares.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.nn.l2_loss([3.0, 4.0])))
@@ -175,7 +176,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
         A scalar of the dtype of ``t``.
 
     Raises:
-        TypeError: ``t`` has another dtype.
+        TypeError: ``t`` has an unsupported dtype.
     """
     return new("L2Loss", name, t=t)
 
@@ -196,20 +197,20 @@ def _l2_loss_gradient(op: Operation, grad: Tensor) -> Tensor:
 # TopKV2, InTopK
 
 _LARGE = 256
-"""Fewer elements are sorted as they are."""
+"""Number of elements below which they are fully sorted."""
 
 
 class TopKV2(NamedTuple):
-    """The result of ``top_k``."""
+    """Result of ``top_k``."""
 
     values: Tensor
-    """The k largest elements of each row, largest first."""
+    """The k largest elements of each row, in descending order."""
     indices: Tensor
-    """Their positions in the row."""
+    """Their indices in the row."""
 
 
 def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
-    """The ``k`` largest elements along the last axis, and where they are; of equal ones the first.
+    """Return the ``k`` largest elements along the last axis and their indices; of equal elements, the first.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.nn.top_k([1, 5, 3], k=2).indices)
@@ -217,8 +218,8 @@ def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str |
 
     Args:
         input: real numbers (any integer or floating type), of at least one axis.
-        k: how many, an int32 scalar of at most the size of the last axis.
-        sorted: kept in the graph; the elements are always sorted, largest first.
+        k: the number of elements, an int32 scalar of at most the size of the last axis.
+        sorted: stored in the graph; the elements are always sorted in descending order.
         name: name of the operation.
 
     Returns:
@@ -227,7 +228,7 @@ def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str |
 
     Raises:
         TypeError: ``input`` or ``k`` has another dtype.
-        ValueError: ``input`` is a scalar, or ``k`` is known and larger than the last axis.
+        ValueError: ``input`` is a scalar, or ``k`` is static and larger than the last axis.
         InvalidArgumentError: at run time, ``k`` is larger than the last axis.
     """
     return TopKV2(*apply_op("TopKV2", name, input=input, k=k, sorted=sorted).outputs)
@@ -275,8 +276,8 @@ def _top_k(xp: ArrayModule, x: Array, k: Array) -> tuple[Any, Any]:
 
 @gradient("TopKV2")
 def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
-    shape, taken = reshaping.shape(op.inputs[0]), reshaping.shape(op.outputs[1])
-    rows = reshaping.reshape(op.outputs[1], joining.stack([-1, _last(taken)]))
+    shape, indices_shape = reshaping.shape(op.inputs[0]), reshaping.shape(op.outputs[1])
+    rows = reshaping.reshape(op.outputs[1], joining.stack([-1, _last(indices_shape)]))
     taken_sizes = op.outputs[1].shape
     if taken_sizes.is_fully_defined() and taken_sizes.ndims:
         rows.set_shape([taken_sizes[:-1].num_elements(), taken_sizes[-1]])
@@ -291,29 +292,29 @@ def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
 
 
 def _last(shape: Tensor) -> Tensor:
-    """The last element of a shape tensor, as int64."""
+    """Return the last element of a shape tensor, as int64."""
     wide = cast.cast(shape, "int64")
     return gather.gather(wide, reshaping.size(shape) - 1)
 
 
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
-    """Whether the class ``targets[i]`` is among the ``k`` largest of ``predictions[i]``.
+    """Return whether the class ``targets[i]`` is among the ``k`` largest predictions ``predictions[i]``.
 
-    Classes with equal predictions count as among the ``k`` largest together; a class that does not exist, or whose
-    prediction is not finite, is never among them.
+    Tied classes are all in or all out. A class that does not exist, or whose prediction is not finite, is never
+    in the top k.
 
     Args:
         predictions: ``[batch, classes]``, float32.
-        targets: ``[batch]``, the numbers of classes, int32 or int64.
-        k: how many predictions to look at, a scalar of the dtype of ``targets``.
+        targets: ``[batch]``, class indices, int32 or int64.
+        k: the number of predictions, a scalar of the dtype of ``targets``.
         name: name scope; the operation in it is named after its type.
 
     Returns:
         A bool tensor, ``[batch]``.
 
     Raises:
-        TypeError: another dtype, or ``k`` of another one than ``targets``.
-        ValueError: the shapes do not fit.
+        TypeError: a dtype is not supported, or ``k`` and ``targets`` have different dtypes.
+        ValueError: the shapes do not match.
     """
     with name_scope(name, "in_top_k"):
         return new("InTopKV2", name, predictions=predictions, targets=targets, k=k)
@@ -358,22 +359,23 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Sets elements to zero at random and scales the others so that the sum stays the same on average.
+    """Set elements to zero at random, and scale the others to preserve the expected sum.
 
     Args:
         x: float16, bfloat16, float32 or float64, of any shape.
-        keep_prob: deprecated: one minus ``rate``; used where ``rate`` is None.
-        noise_shape: shape of the random decisions, which broadcasts to that of ``x``; None: the shape of ``x``. With
-            ``[batch, 1, 1, channels]`` whole channels of an image go.
+        keep_prob: deprecated: one minus ``rate``; used if ``rate`` is None.
+        noise_shape: shape of the random mask, which broadcasts to that of ``x``; None: the shape of ``x``. ``[batch, 1,
+            1, channels]`` drops whole channels of images.
         seed: seed of the random op, an integer; None: see ``set_random_seed``.
         name: name scope.
-        rate: the share of elements set to zero, from 0 to below 1: a number or a scalar tensor. 0 returns ``x`` itself.
+        rate: the fraction of elements set to zero, from 0 to below 1: a number or a scalar tensor. 0 returns ``x``
+            itself.
 
     Returns:
-        A tensor of the dtype and shape of ``x``.
+        A tensor with the dtype and shape of ``x``.
 
     Raises:
-        ValueError: no rate, one out of range, ``x`` of another type, or a rate that is no scalar.
+        ValueError: the rate is missing, out of range or not a scalar, or ``x`` is not floating-point.
     """
     try:
         rate = 1.0 - keep_prob if keep_prob is not None and rate is None else rate
@@ -400,8 +402,8 @@ def dropout(
             return x
         noise = random_ops.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.base_dtype)
         scale = 1 / (1 - rate)
-        kept = noise >= rate
-        result: Tensor = x * scale * cast.cast(kept, x.dtype.base_dtype)
+        keep_mask = noise >= rate
+        result: Tensor = x * scale * cast.cast(keep_mask, x.dtype.base_dtype)
         result.set_shape(x.shape)
         return result
 
@@ -413,17 +415,17 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
         sizes = as_shape(noise_shape).sizes
     except (TypeError, ValueError):
         return noise_shape
-    known = x.shape.sizes
-    if sizes is None or known is None or len(sizes) != len(known):
+    static_sizes = x.shape.sizes
+    if sizes is None or static_sizes is None or len(sizes) != len(static_sizes):
         return noise_shape
-    return [mine if size is None else size for size, mine in zip(sizes, known, strict=True)]
+    return [static if size is None else size for size, static in zip(sizes, static_sizes, strict=True)]
 
 
 # Layers
 
 
 def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
-    """``matmul(x, weights) + biases``.
+    """Return ``matmul(x, weights) + biases``.
 
     Args:
         x: ``[batch, in_units]``, of float16, bfloat16, float32, float64, int32, int64, complex64 or complex128.
@@ -435,8 +437,8 @@ def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str 
         A tensor of the dtype of ``x``, ``[batch, out_units]``.
 
     Raises:
-        TypeError: another dtype, or different ones.
-        ValueError: the shapes do not fit.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match.
     """
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -446,7 +448,7 @@ def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str 
 
 
 def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
-    """``relu(matmul(x, weights) + biases)``.
+    """Return ``relu(matmul(x, weights) + biases)``.
 
     Args:
         x: ``[batch, in_units]``, of float16, bfloat16, float32, float64, int32 or int64.
@@ -458,8 +460,8 @@ def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str
         A tensor of the dtype of ``x``, ``[batch, out_units]``.
 
     Raises:
-        TypeError: another dtype, or different ones.
-        ValueError: the shapes do not fit.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match.
     """
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -476,7 +478,7 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:
-    """The rows ``ids`` of ``params``, taken on the device where ``params`` is.
+    """Return the rows ``ids`` of ``params``, gathered on the device of ``params``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.nn.embedding_lookup(tf.constant([[1, 2], [3, 4], [5, 6]]), [2, 0]))
@@ -484,21 +486,21 @@ def embedding_lookup(
            [1, 2]], dtype=int32)
 
     Args:
-        params: a table ``[rows, ...]`` of any dtype, or a list of tables or a partitioned variable that the rows are
-            spread over. A resource variable is read row by row.
-        ids: the numbers of rows, int32 or int64, of any shape.
-        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
+        params: a table ``[rows, ...]`` of any dtype, or the rows spread over a list of tables or a partitioned
+            variable. Of a resource variable, only these rows are read.
+        ids: row indices, int32 or int64, of any shape.
+        partition_strategy: distribution of rows over several tables: ``"mod"`` round-robin, ``"div"`` in blocks.
         name: name of the operation.
         validate_indices: ignored, as in TensorFlow.
-        max_norm: the largest Euclidean norm that a row may have; longer ones are scaled down. None: any.
+        max_norm: the maximum Euclidean norm of a row; longer rows are scaled down. None: no maximum.
 
     Returns:
         A tensor of the dtype of ``params`` and the shape ``ids.shape + params.shape[1:]``.
 
     Raises:
-        TypeError: ``ids`` has another dtype.
-        ValueError: there is no table, the rows of two differ in shape, or the strategy is another one.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: ``ids`` has an unsupported dtype.
+        ValueError: there is no table, the rows of two tables differ in shape, or the strategy is unknown.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
     tables = list(params) if isinstance(params, (list, tuple, PartitionedVariable)) else [params]
     if not tables:
@@ -514,8 +516,8 @@ def embedding_lookup(
         part = cast.cast(part, "int32")
         ids_of = rearranging.dynamic_partition(row, part, len(tables))
         places = rearranging.dynamic_partition(order, part, len(tables))
-        found = [_rows_of(table, at, None, None) for table, at in zip(tables, ids_of, strict=True)]
-        arguments: dict[str, Any] = {"indices": places, "data": found}
+        gathered = [_rows_of(table, at, None, None) for table, at in zip(tables, ids_of, strict=True)]
+        arguments: dict[str, Any] = {"indices": places, "data": gathered}
         rows = new("ParallelDynamicStitch", scope, **arguments)
         inner = tables[0].get_shape()[1:]
         for table in tables[1:]:
@@ -527,7 +529,7 @@ def embedding_lookup(
 
 
 def _is_single(table: Any) -> bool:
-    """Whether rows are read without the rest; of a variable with copies, TensorFlow reads the whole."""
+    """Return whether rows are read individually; of a variable with copies, TensorFlow reads all."""
     return isinstance(table, ResourceVariable) and not isinstance(table, DistributedVariable)
 
 
@@ -541,7 +543,7 @@ def _rows_of(table: Any, ids: Tensor, name: str | None, max_norm: float | None) 
 
 
 def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
-    """The rows that were found for ``ids``, none longer than ``max_norm``."""
+    """Return the rows looked up for ``ids``, scaled to a norm of at most ``max_norm``."""
     if max_norm is None:
         return rows
     first, last = ids.shape.ndims, rows.shape.ndims
@@ -552,12 +554,12 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
 
 
 def _total_rows(tables: list[Any], dtype: DType) -> Tensor:
-    """How many rows several tables have."""
-    known = [table.get_shape()[0].value for table in tables]
-    if None not in known:
-        return constant.constant(sum(known), dtype)
+    """Return the total number of rows in several tables."""
+    counts = [table.get_shape()[0].value for table in tables]
+    if None not in counts:
+        return constant.constant(sum(counts), dtype)
     sizes = []
-    for table, size in zip(tables, known, strict=True):
+    for table, size in zip(tables, counts, strict=True):
         if size is None:
             with get_default_graph().colocate_with(table.op):
                 size = reshaping.shape(table)[0]
@@ -566,7 +568,7 @@ def _total_rows(tables: list[Any], dtype: DType) -> Tensor:
 
 
 def _spread(tables: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tensor]:
-    """The table of each row, and its number there."""
+    """Return the table of each row, and its index there."""
     count = len(tables)
     if strategy == "mod":
         return ids % count, ids // count

@@ -1,4 +1,4 @@
-"""Normalisation: moments, batch normalisation, local response normalisation, l2.
+"""Normalisation: moments, batch normalisation, local response normalisation, L2.
 
 Source: tensorflow/core/kernels/fused_batch_norm_op.cc, lrn_op.cc and tensorflow/python/ops/nn_impl.py, nn_grad.py,
 release 1.15.
@@ -38,7 +38,7 @@ __all__ = [
     "moments",
 ]
 
-# Compositions
+# Composites
 
 
 def moments(
@@ -49,7 +49,7 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of ``x`` over ``axes``.
+    """Return the mean and variance of ``x`` over ``axes``.
 
     >>> import gpuplace as tf
     >>> mean, variance = tf.Session().run(tf.nn.moments([1.0, 3.0], axes=[0]))
@@ -58,18 +58,18 @@ def moments(
 
     Args:
         x: numbers of any type; float16 is computed in float32.
-        axes: the axes to go over, a list of integers; negative ones count from the end.
+        axes: the axes to reduce, a list of integers; negative values count from the end.
         shift: ignored, as in TensorFlow.
         name: name scope.
-        keep_dims: deprecated name of ``keepdims``, used where that is None.
-        keepdims: whether the axes stay, with size 1; None: they go.
+        keep_dims: deprecated name of ``keepdims``; used if ``keepdims`` is None.
+        keepdims: whether to keep the reduced axes with size 1; None: no.
 
     Returns:
-        Mean and variance (divided by the number of elements), two tensors of the dtype of ``x``.
+        Mean and (biased) variance, two tensors of the dtype of ``x``.
 
     Raises:
-        TypeError: ``x`` is no tensor of numbers.
-        ValueError: there is no such axis.
+        TypeError: ``x`` is not a tensor of numbers.
+        ValueError: an axis is out of range.
     """
     keep = bool(keep_dims if keepdims is None else keepdims)
     with name_scope(name, "moments", [x, axes]):
@@ -95,23 +95,23 @@ def batch_normalization(
     variance_epsilon: Any,
     name: str | None = None,
 ) -> Tensor:
-    """``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``, as several ops.
+    """Return ``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``, as several ops.
 
     Args:
         x: float16, bfloat16, float32 or float64, of any shape.
-        mean: what is taken away, ``[channels]`` or another shape that broadcasts to ``x``, as for all that follow; of
-            the dtype of ``variance``.
+        mean: the mean to subtract, ``[channels]`` or another shape that broadcasts to ``x``, as for the tensors below;
+            of the dtype of ``variance``.
         variance: of a floating dtype, which may be wider than that of ``x``.
-        offset: what is added, of the dtype of ``variance``; None: nothing.
+        offset: the offset to add, of the dtype of ``variance``; None: none.
         scale: the factor, of the dtype of ``variance``; None: 1.
-        variance_epsilon: a small number added to the variance, against division by zero.
+        variance_epsilon: a small number added to the variance to avoid division by zero.
         name: name scope.
 
     Returns:
-        A tensor of the dtype of ``x`` and the shape of ``x``.
+        A tensor with the dtype and shape of ``x``.
 
     Raises:
-        TypeError: dtypes that do not fit each other.
+        TypeError: the dtypes do not match.
         ValueError: the shapes do not broadcast.
     """
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
@@ -131,23 +131,23 @@ def l2_normalize(
     name: str | None = None,
     dim: TensorLike | None = None,
 ) -> Tensor:
-    """``x`` divided by its Euclidean norm along ``axis``.
+    """Return ``x`` divided by its Euclidean norm along ``axis``.
 
-    The sum of the squares is taken as ``epsilon`` where it is smaller, so that zeros stay zeros.
+    A sum of squares below ``epsilon`` is replaced by ``epsilon``, so that zeros stay zeros.
 
     Args:
         x: float16, bfloat16, float32 or float64, of any shape.
-        axis: the axis, or a list of axes, to sum over; None: all of them.
-        epsilon: the least sum of squares to divide by the root of.
+        axis: the axis, or a list of axes, to sum over; None: all.
+        epsilon: the minimum sum of squares.
         name: name of the operation that multiplies.
         dim: deprecated name of ``axis``.
 
     Returns:
-        A tensor of the dtype and shape of ``x``.
+        A tensor with the dtype and shape of ``x``.
 
     Raises:
-        TypeError: ``x`` has another dtype.
-        ValueError: there is no such axis.
+        TypeError: ``x`` has an unsupported dtype.
+        ValueError: an axis is out of range.
     """
     axis = deprecated_argument_lookup("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:
@@ -171,27 +171,27 @@ def fused_batch_norm(
     is_training: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch normalisation of images in one op, over all axes but the channels.
+    """Normalise images by batch statistics in one op, over all axes except the channels.
 
     Args:
         x: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
             bfloat16 or float32.
         scale: the factor of each channel, ``[channels]``, float32.
-        offset: what is added to each channel, ``[channels]``, float32.
-        mean: mean of each channel, ``[channels]``, float32; None while training, needed otherwise.
+        offset: the offset of each channel, ``[channels]``, float32.
+        mean: mean of each channel, ``[channels]``, float32; None while training, required otherwise.
         variance: variance of each channel, as ``mean``.
-        epsilon: a small number added to the variance; at least 1.001e-5 is.
+        epsilon: a small number, at least 1.001e-5, added to the variance.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         is_training: whether to normalise by the batch's own mean and variance.
         name: name of the operation.
 
     Returns:
         The normalised images, of the dtype and shape of ``x``, and the mean and variance used, ``[channels]``, float32.
-        While training the variance is divided by the number of pixels less one, as running averages need it.
+        While training, the variance is unbiased (divided by the number of pixels minus 1), for running averages.
 
     Raises:
-        TypeError: a tensor has another dtype.
-        ValueError: the shapes do not fit, ``mean`` or ``variance`` is given while training, or missing otherwise.
+        TypeError: a tensor has an unsupported dtype.
+        ValueError: the shapes do not match, or ``mean`` or ``variance`` is given while training or missing otherwise.
     """
     x = convert_to_tensor(x, name="input")
     scale = convert_to_tensor(scale, name="scale")
@@ -228,7 +228,7 @@ def _fused_shape(op: Operation) -> list[TensorShape]:
 
 
 def _with_channels(images: TensorShape, channel: TensorShape, data_format: str) -> TensorShape:
-    """The shape of images with as many channels as a vector has elements."""
+    """Return the shape of images with one channel per element of a vector."""
     sizes, (channels,) = images.as_list(), channel.as_list()
     sizes[1 if data_format == "NCHW" else 3] = channels
     return TensorShape.of(tuple(sizes))
@@ -249,7 +249,7 @@ def _fused_grad_shape(op: Operation) -> list[TensorShape]:
 
 
 def _per_channel(values: Any, data_format: str) -> Any:
-    """A vector as something that broadcasts along the channels."""
+    """Return a vector in a form that broadcasts along the channels."""
     return values.reshape(1, -1, 1, 1) if data_format == "NCHW" else values
 
 
@@ -273,7 +273,7 @@ def _fused(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., An
             centred = precise - _per_channel(mean, data_format)
             y = centred * _per_channel(factor, data_format) + _per_channel(offset, data_format)
         out_variance = variance
-        if is_training:  # the unbiased estimate is what running averages are kept of
+        if is_training:  # running averages use the unbiased estimate
             rest = precise.size // max(1, mean.size)
             out_variance = variance * variance.dtype.type(rest / max(1, rest - 1))
         spare = (xp.zeros((), "float32"),) if count == 6 else ()
@@ -293,8 +293,8 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
         inverse = scale.dtype.type(1) / xp.sqrt(variance + scale.dtype.type(epsilon))
         empty = xp.zeros((0,), scale.dtype)
         if fits(xp, data_format, grad, precise):
-            found = normalised_gradient(grad, precise, scale, mean, inverse, is_training)
-            return found[0].astype(dtype, copy=False), found[1], found[2], empty, empty
+            result = normalised_gradient(grad, precise, scale, mean, inverse, is_training)
+            return result[0].astype(dtype, copy=False), result[1], result[2], empty, empty
         normal = (precise - _per_channel(mean, data_format)) * _per_channel(inverse, data_format)
         grad_offset = grad.sum(axis=axes)
         grad_scale = (grad * normal).sum(axis=axes)
@@ -321,7 +321,7 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
         x, grad = reshaping.transpose(x, [0, 2, 3, 1]), reshaping.transpose(grad, [0, 2, 3, 1])
     spaces = op.outputs[3:5] if training else op.inputs[3:5]
     arguments: dict[str, Any] = {"reserve_space_3": op.outputs[5]} if version == "V3" else {}
-    found = apply_op(
+    gradients = apply_op(
         f"FusedBatchNormGrad{version}",
         y_backprop=grad,
         x=x,
@@ -334,26 +334,26 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
         **arguments,
     ).outputs
     if training:
-        return list(found)
-    grad_x = reshaping.transpose(found[0], [0, 3, 1, 2]) if turned else found[0]
-    return [grad_x, found[1], found[2], None, None]
+        return list(gradients)
+    grad_x = reshaping.transpose(gradients[0], [0, 3, 1, 2]) if turned else gradients[0]
+    return [grad_x, gradients[1], gradients[2], None, None]
 
 
 @gradient("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def _fused_grad_gradient(op: Operation, *grads: Tensor) -> list[Any]:
-    """The gradient of the formula that the op computes; TensorFlow records it on a tape, whose order the nodes have."""
+    """Return the gradient of the op's formula; the order of the nodes is that of TensorFlow's tape."""
     grad, x, scale, mean, variance = op.inputs[:5]
     with GradientTape() as tape:
         tape.watch([grad, x, scale])
         results = _fused_grad_formula(grad, x, scale, mean, variance, op.attrs)
-    found = tape.gradient(results, [grad, x, scale], list(grads[:3]))
-    return [*found, *[None] * (len(op.inputs) - 3)]
+    gradients = tape.gradient(results, [grad, x, scale], list(grads[:3]))
+    return [*gradients, *[None] * (len(op.inputs) - 3)]
 
 
 def _fused_grad_formula(
     grad: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: Tensor, attrs: Mapping[str, Any]
 ) -> list[Tensor]:
-    """What ``FusedBatchNormGrad`` computes: the gradients of the images, of the scale and of the offset."""
+    """Return the outputs of ``FusedBatchNormGrad``: the gradients of the images, the scale and the offset."""
     planes = format_of(attrs) == "NCHW"
     axes = [0, 2, 3] if planes else [0, 1, 2]
     dtype, epsilon = x.dtype.base_dtype, attrs["epsilon"]
@@ -362,7 +362,7 @@ def _fused_grad_formula(
     if not attrs["is_training"]:
         if planes:
             sizes: list[Any] = [1, reshaping.size(mean), 1, 1]
-            mean, variance, scale = (reshaping.reshape(one, sizes) for one in (mean, variance, scale))
+            mean, variance, scale = (reshaping.reshape(item, sizes) for item in (mean, variance, scale))
         of_offset = reduction.reduce_sum(grad, axes)
         inverse = unary.rsqrt(variance + epsilon)
         of_scale = reduction.reduce_sum(grad * (x - mean) * inverse, axes)
@@ -387,7 +387,7 @@ def _fused_grad_formula(
     return [cast.cast(of_x, dtype), of_scale, of_offset]
 
 
-# BatchNormWithGlobalNormalization, of graphs from before version 9: composed of others now, but in models all the same
+# BatchNormWithGlobalNormalization, for models from before graph version 9; now composed of other ops
 
 
 @shape_function("BatchNormWithGlobalNormalization")
@@ -404,7 +404,7 @@ def _global_grad_shape(op: Operation) -> list[TensorShape]:
 
 
 def _channels(op: Operation, last: Dimension) -> Dimension:
-    """How many channels values and statistics have."""
+    """Return the number of channels of values and statistics."""
     for tensor in op.inputs[1:4] if op.type.endswith("Grad") else op.inputs[1:]:
         last = last.merge_with(require_rank(tensor.shape, 1)[0])
     return last
@@ -472,23 +472,23 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """``input / (bias + alpha * sqr_sum) ** beta``, squares summed over ``depth_radius`` channels to each side.
+    """Return ``input / (bias + alpha * sqr_sum) ** beta``, summing squares over ``depth_radius`` channels on each side.
 
-    ``lrn`` is another name of it.
+    ``lrn`` is an alias.
 
     Args:
         input: ``[batch, height, width, channels]``, of float16, bfloat16 or float32.
-        depth_radius: how many channels on each side count, an integer.
-        bias: added to the sum, so that nothing is divided by zero; a number.
+        depth_radius: number of channels to sum on each side, an integer.
+        bias: added to the sum to avoid division by zero; a number.
         alpha: factor of the sum, a number.
         beta: exponent, a number.
         name: name of the operation.
 
     Returns:
-        A tensor of the dtype and shape of ``input``.
+        A tensor with the dtype and shape of ``input``.
 
     Raises:
-        TypeError: ``input`` has another dtype.
+        TypeError: ``input`` has an unsupported dtype.
         ValueError: ``input`` does not have four axes.
     """
     factors = {"bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
@@ -507,7 +507,7 @@ def _lrn_shape(op: Operation) -> list[TensorShape]:
 
 
 def _over_channels(xp: Any, values: Any, radius: int) -> Any:
-    """The sum over each channel and its neighbours, as a product with a band matrix."""
+    """Return the sum over each channel and its neighbours, as a product with a band matrix."""
     channels = xp.arange(values.shape[-1])
     band = xp.abs(channels[:, None] - channels[None, :]) <= radius
     return values @ band.astype(values.dtype)
@@ -535,8 +535,8 @@ def _lrn_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
         number = x.dtype.type
         norm = number(bias) + number(alpha) * _over_channels(xp, x * x, radius)
         shared = _over_channels(xp, grad * x * norm ** number(-beta - 1), radius)
-        found = grad * norm ** number(-beta) - number(2 * alpha * beta) * x * shared
-        return found.astype(dtype, copy=False)
+        result = grad * norm ** number(-beta) - number(2 * alpha * beta) * x * shared
+        return result.astype(dtype, copy=False)
 
     return run
 

@@ -1,4 +1,4 @@
-"""The arithmetic of batch normalisation on the CPU, for images with their channels last, in few passes.
+"""Arithmetic of batch normalisation on the CPU, for channels-last images, in few passes over memory.
 
 Source: tensorflow/core/kernels/fused_batch_norm_op.cc, release 1.15.
 """
@@ -15,12 +15,12 @@ from gpuplace.typing import ArrayModule, TensorLike
 
 
 def fits(xp: ArrayModule, data_format: str, *images: Any) -> bool:
-    """Whether the functions of this module are for these images."""
+    """Return whether the functions of this module support these images."""
     return xp is np and data_format == "NHWC" and all(x.size and x.flags.c_contiguous for x in images)
 
 
 def moments_of(x: Any) -> tuple[Any, Any]:
-    """Mean and variance of each channel."""
+    """Return the mean and variance of each channel."""
     lines, repeat = as_lines(x)
     channels = x.shape[-1]
     count = x.dtype.type(x.size // channels)
@@ -36,7 +36,7 @@ def moments_of(x: Any) -> tuple[Any, Any]:
 
 
 def normalised(x: TensorLike, mean: Any, factor: Any, offset: Any) -> Any:
-    """``(x - mean) * factor + offset``."""
+    """Return ``(x - mean) * factor + offset``."""
     lines, repeat = as_lines(x)
     result = np.empty_like(x)
     results = result.reshape(lines.shape)
@@ -54,15 +54,15 @@ def normalised(x: TensorLike, mean: Any, factor: Any, offset: Any) -> Any:
 def normalised_gradient(
     grad: Any, x: Any, scale: TensorLike, mean: Any, inverse: Any, is_training: bool
 ) -> tuple[Any, Any, Any]:
-    """Gradients with respect to the images, the scale and the offset.
+    """Return the gradients with respect to the images, the scale and the offset.
 
     Args:
-        grad: of the normalised images.
+        grad: gradient of the normalised images.
         x: the images.
         scale: the factor of each channel.
-        mean: of each channel.
-        inverse: of the standard deviation of each channel.
-        is_training: whether mean and deviation are those of the images themselves.
+        mean: mean of each channel.
+        inverse: inverse standard deviation of each channel.
+        is_training: whether mean and deviation come from the images themselves.
     """
     lines, repeat = as_lines(x)
     grads = grad.reshape(lines.shape)

@@ -1,4 +1,4 @@
-"""Poolings and their gradients.
+"""Pooling ops and their gradients.
 
 Source: tensorflow/core/ops/nn_ops.cc, core/kernels/maxpooling_op.cc, avgpooling_op.cc and
 tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
@@ -66,14 +66,14 @@ def _pool(
     with name_scope(name, op_type, [value]) as scope:
         key = "input" if op_type == "MaxPool" else "value"
         arguments: dict[str, Any] = {key: convert_to_tensor(value, name=key)}
-        for label, given in (("ksize", ksize), ("strides", strides)):
-            arguments[label] = four(given, data_format, label)
+        for label, values in (("ksize", ksize), ("strides", strides)):
+            arguments[label] = four(values, data_format, label)
         return new(op_type, scope, **arguments, padding=padding, data_format=data_format)
 
 
 @variant_of(_pool, op_type="MaxPool")
 def max_pool() -> None:
-    """The largest element of each window, channel by channel, or of neighbouring channels.
+    """Return the largest element of each window, for each channel or over neighbouring channels.
 
     >>> import gpuplace as tf
     >>> tf.nn.max_pool(tf.zeros([8, 32, 32, 3]), ksize=2, strides=2, padding="VALID").shape
@@ -83,47 +83,47 @@ def max_pool() -> None:
         value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
             bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16 or qint8.
         ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
-            each axis of ``data_format``. A window over channels is one pixel, and can run on a CPU only.
-        strides: how far the window moves, in pixels, written as ``ksize``. For a window over channels, as far along
-            them as it is deep; then strides along height and width have no effect.
-        padding: ``"SAME"`` (the border is left out of the windows) or ``"VALID"`` (no border).
+            each axis of ``data_format``. A window over channels must be one pixel large, and runs on a CPU only.
+        strides: steps of the window in pixels, in the form of ``ksize``. A window over channels moves by its own depth,
+            and strides along height and width then have no effect.
+        padding: ``"SAME"`` (the border is ignored) or ``"VALID"`` (no border).
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
-        input: the newer name of ``value``.
+        input: newer name of ``value``.
 
     Returns:
         A tensor of the dtype of ``value``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
 
     Raises:
-        TypeError: ``value`` has another dtype.
-        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
-        UnimplementedError: at run time, a window or strides over the batch, over pixels and channels at once, over
-            channels on a GPU, or over channels in windows that overlap or do not divide them.
+        TypeError: ``value`` has an unsupported dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has the wrong length.
+        UnimplementedError: at run time, the window or strides span the batch, pixels and channels at once, channels on
+            a GPU, or channels in windows that overlap or do not divide them.
     """
 
 
 @variant_of(_pool, op_type="AvgPool")
 def avg_pool() -> None:
-    """The mean of each window, channel by channel; pixels of the border do not count.
+    """Return the mean of each window, channel by channel; pixels of the border do not count.
 
     Args:
         value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
             bfloat16, float32 or float64.
         ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
-            each axis of ``data_format``, of which those of batch and channels are 1.
-        strides: how far the window moves, in pixels, written as ``ksize``.
+            each axis of ``data_format``, with 1 for batch and channels.
+        strides: steps of the window in pixels, in the form of ``ksize``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
-        input: the newer name of ``value``.
+        input: newer name of ``value``.
 
     Returns:
         A tensor of the dtype of ``value``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
 
     Raises:
-        TypeError: ``value`` has another dtype.
-        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
-        UnimplementedError: at run time, a window over batch or channels, or strides over the batch.
+        TypeError: ``value`` has an unsupported dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has the wrong length.
+        UnimplementedError: at run time, the window spans batch or channels, or the strides span the batch.
     """
 
 
@@ -135,12 +135,12 @@ def max_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """``max_pool`` under the name that it has in TensorFlow 2.
+    """``max_pool`` under its TensorFlow 2 name.
 
     Args:
         input: ``[batch, height, width, channels]``, or in the order of ``NCHW``; dtypes as for ``max_pool``.
         ksize: size of the window in pixels: one, two or four numbers.
-        strides: how far the window moves, in pixels, written as ``ksize``.
+        strides: steps of the window in pixels, in the form of ``ksize``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         name: name of the operation.
@@ -149,8 +149,8 @@ def max_pool2d(
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
 
     Raises:
-        TypeError: ``input`` has another dtype.
-        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
+        TypeError: ``input`` has an unsupported dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has the wrong length.
     """
     return max_pool(input, ksize, strides, padding, data_format, name)
 
@@ -163,13 +163,13 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """``avg_pool`` under the name that it has in TensorFlow 2.
+    """``avg_pool`` under its TensorFlow 2 name.
 
     Args:
         input: ``[batch, height, width, channels]``, or in the order of ``NCHW``, of float16, bfloat16, float32 or
             float64.
         ksize: size of the window in pixels: one, two or four numbers.
-        strides: how far the window moves, in pixels, written as ``ksize``.
+        strides: steps of the window in pixels, in the form of ``ksize``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         name: name of the operation.
@@ -178,8 +178,8 @@ def avg_pool2d(
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
 
     Raises:
-        TypeError: ``input`` has another dtype.
-        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
+        TypeError: ``input`` has an unsupported dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has the wrong length.
     """
     return avg_pool(input, ksize, strides, padding, data_format, name)
 
@@ -194,7 +194,7 @@ def _avg_pool_shape(op: Operation) -> list[TensorShape]:
 
 @shape_function("MaxPool")
 def _max_pool_shape(op: Operation) -> list[TensorShape]:
-    """As of ``AvgPool``, but for channels; sizes that TensorFlow's kernel makes others than it infers are unknown."""
+    """Return the shape as for ``AvgPool``, but unknown where TensorFlow's kernel and shape function disagree."""
     images = require_rank(op.inputs[0].shape, 4)
     data_format = format_of(op.attrs)
     rows, columns = spatial(op.attrs["ksize"], data_format)
@@ -214,10 +214,10 @@ def _max_pool_shape(op: Operation) -> list[TensorShape]:
 @shape_function("MaxPoolV2")
 def _max_pool_v2_shape(op: Operation) -> list[TensorShape]:
     images = require_rank(op.inputs[0].shape, 4)
-    given = [constant_value(tensor) for tensor in op.inputs[1:]]
-    if any(value is None for value in given):
+    settings = [constant_value(tensor) for tensor in op.inputs[1:]]
+    if any(value is None for value in settings):
         return [TensorShape.of((images.as_list()[0], None, None, None))]
-    with_window: Any = SimpleNamespace(attrs=_with_window(op.attrs, *given), inputs=op.inputs)
+    with_window: Any = SimpleNamespace(attrs=_with_window(op.attrs, *settings), inputs=op.inputs)
     return list(_max_pool_shape(with_window))
 
 
@@ -251,13 +251,13 @@ def _window(attrs: Mapping[str, Any]) -> tuple[Window, str]:
 
 
 class _Axes:
-    """Refuses the windows that TensorFlow's kernels do not have.
+    """A pooling window along the axes that are not spatial; rejects windows that TensorFlow's kernels do not support.
 
     Args:
-        attrs: of the node.
+        attrs: attributes of the node.
 
     Raises:
-        UnimplementedError: a window or stride over the batch.
+        UnimplementedError: the window or its stride spans the batch.
     """
 
     def __init__(self, attrs: Mapping[str, Any]) -> None:
@@ -270,7 +270,7 @@ class _Axes:
         self._is_wide = self.depth > 1 and spatial(attrs["ksize"], data_format) != (1, 1)
 
     def check_gradient(self, name: str, channels: int, device_type: str) -> None:
-        """UnimplementedError for what the gradients of a device type cannot do with so many channels."""
+        """Raise UnimplementedError if a device type's gradient kernels do not support these channels and window."""
         if device_type != "CPU":
             self.check(channels, device_type)
         elif self._is_deep:
@@ -279,11 +279,11 @@ class _Axes:
             )
 
     def check(self, channels: int, device_type: str) -> None:
-        """UnimplementedError for what the pooling kernels of a device type cannot do with so many channels."""
+        """Raise UnimplementedError if a device type's pooling kernels do not support these channels and window."""
         if self._is_wide:
             raise _unimplemented(
                 "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
-                "two poolings, one after the other",
+                "two pooling ops, one after the other",
             )
         if self.depth == 1:
             return
@@ -300,7 +300,7 @@ class _Axes:
         if device_type != "CPU":
             raise _unimplemented(
                 "Depthwise max pooling is currently only implemented for CPU devices.",
-                "with tf.device('/cpu:0'), or a maximum over a reshaped tensor (tf.reduce_max)",
+                "with tf.device('/cpu:0'), or tf.reduce_max of a reshaped tensor",
             )
 
 
@@ -333,8 +333,8 @@ def _max_pool_grad(
     def run(images: Any, pooled: Any, grad: Any) -> Any:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
         axes.check_gradient("MaxPoolingGrad", images.shape[3], ctx.device_type)
-        found = largest_gradient(xp, images, pooled, grad, window)
-        return from_nhwc(xp, found, data_format)
+        result = largest_gradient(xp, images, pooled, grad, window)
+        return from_nhwc(xp, result, data_format)
 
     return run
 
@@ -349,29 +349,29 @@ def _max_pool_grad_grad(
     def run(images: Any, pooled: Any, grad: Any) -> Any:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
         axes.check_gradient("MaxPoolingGradGrad", images.shape[3], ctx.device_type)
-        found = at_largest(xp, images, pooled, grad, window)
-        return from_nhwc(xp, found, data_format)
+        result = at_largest(xp, images, pooled, grad, window)
+        return from_nhwc(xp, result, data_format)
 
     return run
 
 
-# The second versions, whose window and strides are tensors
+# The V2 ops, whose window and strides are tensors
 
 
 def _with_window(attrs: Mapping[str, Any], ksize: Any, strides: Any) -> dict[str, Any]:
-    """The attributes of the op of which window and strides are attributes.
+    """Return the attributes of the corresponding op whose window and strides are attributes.
 
     Raises:
-        InvalidArgumentError: they are not four numbers each.
+        InvalidArgumentError: the window or strides do not have four numbers.
     """
-    for what, given in (("window ksize", ksize), ("window stride", strides)):
-        if given.shape != (4,):
-            raise InvalidArgumentError.of(f"Sliding {what} field must specify 4 dimensions")
+    for label, values in (("window ksize", ksize), ("window stride", strides)):
+        if values.shape != (4,):
+            raise InvalidArgumentError.of(f"Sliding {label} field must specify 4 dimensions")
     return {**attrs, "ksize": [int(size) for size in ksize], "strides": [int(size) for size in strides]}
 
 
 def _with_tensors(bind: Any, xp: Any, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext) -> Any:
-    """A kernel whose last two inputs are window and strides, which the other one has bound."""
+    """Return a kernel whose last two inputs are window and strides, which the first version has as attributes."""
 
     def run(*arguments: Any) -> Any:
         *arrays, ksize, strides = arguments
@@ -424,7 +424,7 @@ def _avg_pool_grad(
 
 
 def _check_mean(axes: _Axes, channels: int, device_type: str) -> None:
-    """UnimplementedError for what a mean cannot be taken over."""
+    """Raise UnimplementedError for windows over which a mean is not supported."""
     axes.check(channels, device_type)
     if axes.depth > 1:
         raise _unimplemented(
@@ -442,7 +442,7 @@ def _max_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
 def _max_pool_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:
     images, ksize, strides = op.inputs
     attrs = {name: op.attrs[name] for name in ("padding", "data_format")}
-    found = new(
+    gradients = new(
         "MaxPoolGradV2",
         orig_input=images,
         orig_output=op.outputs[0],
@@ -451,7 +451,7 @@ def _max_pool_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:
         strides=strides,
         **attrs,
     )
-    return [found, None, None]
+    return [gradients, None, None]
 
 
 @gradient("MaxPoolGradV2")

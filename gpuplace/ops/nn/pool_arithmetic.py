@@ -1,7 +1,7 @@
-"""The arithmetic of poolings and of their gradients, on NHWC images.
+"""Arithmetic of pooling and its gradients, on NHWC images.
 
-Each position of the windows is a view of the images, and what the windows hold is reduced view by view. The largest
-elements are found along the rows first and then along the columns, which takes fewer views::
+For each position in a window, the pixels of all windows form a view of the images, and the windows are reduced view by
+view. Maxima are found along the rows first and then along the columns, which takes fewer views::
 
     images --max of `rows` views--> [batch, out_height, width, channels] --max of `columns` views--> result
 """
@@ -24,7 +24,7 @@ _BOOL = np.dtype(bool)
 
 
 def largest(xp: Any, images: Any, window: Window) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
     batch, height, width, channels = images.shape
     out_height, out_width, _ = window.geometry(height, width)
     result = xp.empty((batch, out_height, out_width, channels), images.dtype)
@@ -39,7 +39,7 @@ def largest(xp: Any, images: Any, window: Window) -> Any:
 
 
 def depthwise_largest(xp: Any, images: Any, depth: int) -> Any:
-    """The largest of each ``depth`` neighbouring channels, which divides their number."""
+    """Return the maximum of each ``depth`` neighbouring channels; ``depth`` divides their number."""
     *sizes, channels = images.shape
     return images.reshape(*sizes, channels // depth, depth).max(axis=-1)
 
@@ -47,7 +47,7 @@ def depthwise_largest(xp: Any, images: Any, depth: int) -> Any:
 def largest_of(
     xp: ArrayModule, images: Array, window: Window, target: Array, loop: Callable[..., Any] | None = None
 ) -> None:
-    """Writes ``largest`` of a few images to ``target``, with the compiled loop where there is one."""
+    """Write ``largest`` of a few images to ``target``, with the compiled loop if there is one."""
     if loop is not None:
         _, _, ((top, _), (left, _)) = window.geometry(images.shape[1], images.shape[2])
         lowest = images.dtype.type(_lowest(np, images.dtype))
@@ -63,7 +63,7 @@ def largest_of(
 
 
 def means(xp: Any, images: Any, window: Window) -> Any:
-    """The mean of each window, its part outside the images left out."""
+    """Return the mean of each window, without its part outside the images."""
     batch, height, width, channels = images.shape
     out_height, out_width, pads = window.geometry(height, width)
     result = xp.empty((batch, out_height, out_width, channels), images.dtype)
@@ -73,7 +73,7 @@ def means(xp: Any, images: Any, window: Window) -> Any:
         some, target = padded(xp, wide(images[part]), pads), result[part]
         sums = target if some.dtype == target.dtype else xp.empty(target.shape, some.dtype)
         views = [some[where] for where in window.positions(out_height, out_width)]
-        _combined(xp.add, views, sums)  # in this order, as TensorFlow adds up
+        _combined(xp.add, views, sums)  # in TensorFlow's order
         target[...] = xp.divide(sums, counts, out=sums)
 
     over(xp, batch, 2 * _image_bytes(images), piece)
@@ -81,7 +81,7 @@ def means(xp: Any, images: Any, window: Window) -> Any:
 
 
 def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, window: Window) -> Array:
-    """Gradient of ``means`` with respect to images of that shape."""
+    """Return the gradient of ``means`` with respect to images of that shape."""
     batch, height, width, channels = shape
     out_height, out_width, ((top, bottom), (left, right)) = window.geometry(height, width)
     result = xp.empty(shape, grad.dtype)
@@ -102,7 +102,7 @@ def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, window:
 
 
 def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Window) -> Any:
-    """Gradient of ``largest``, which was ``pooled``: all of a window's goes to the first of its largest elements."""
+    """Return the gradient of ``largest``: all of a window's gradient goes to the first of its largest elements."""
     batch, height, width, channels = images.shape
     out_height, out_width, pads = window.geometry(height, width)
     (top, bottom), (left, right) = pads
@@ -139,7 +139,7 @@ def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Windo
 
 
 def at_largest(xp: Any, images: Any, pooled: Any, values: Any, window: Window) -> Any:
-    """The elements of ``values`` that lie where each window of ``images`` has the first of its largest ones.
+    """Return the elements of ``values`` at the first of the largest elements in each window of ``images``.
 
     ``pooled`` is ``largest`` of the images.
     """
@@ -157,29 +157,30 @@ def at_largest(xp: Any, images: Any, pooled: Any, values: Any, window: Window) -
 
 
 def _hits(xp: Any, images: Array, pooled: Any, window: Window) -> Iterator[tuple[Any, Any]]:
-    """For each position of the windows: what it sees of the padded images, and for which windows it is the first
-    that holds the largest element; the latter is good until the next position.
+    """Yield the pixels of each window position, and a mask of the windows with their first maximum there.
+
+    The mask is valid until the next position.
     """
     _, height, width, _ = images.shape
     out_height, out_width, pads = window.geometry(height, width)
     has_nan = bool((pooled != pooled).any())
     images = padded(xp, images, pads, _lowest(xp, images.dtype))
-    hits, found = (scratch(xp, name, pooled.shape, _BOOL) for name in ("hits", "found"))
+    hits, done = (scratch(xp, name, pooled.shape, _BOOL) for name in ("hits", "found"))
     for tap, where in enumerate(window.positions(out_height, out_width)):
         seen = images[where]
         xp.equal(seen, pooled, out=hits)
         if has_nan:
             hits |= seen != seen
         if tap:
-            xp.greater(hits, found, out=hits)
-            found |= hits
+            xp.greater(hits, done, out=hits)
+            done |= hits
         else:
-            found[...] = hits
+            done[...] = hits
         yield where, hits
 
 
 def _combined(function: Callable[..., Any], views: list[Any], out: Any) -> Any:
-    """What ``function`` of two arrays makes of all views, in ``out`` where there is one."""
+    """Combine all views with a function of two arrays, into ``out`` if given."""
     if len(views) > 1:
         out = function(views[0], views[1], out=out)
         for view in views[2:]:
@@ -192,7 +193,7 @@ def _combined(function: Callable[..., Any], views: list[Any], out: Any) -> Any:
 
 
 def _counts(xp: Any, window: Window, height: int, width: int, dtype: Any) -> Any:
-    """How many pixels of the image each window covers: a number, or ``[out_height, out_width, 1]``."""
+    """Return the number of image pixels in each window: a number, or ``[out_height, out_width, 1]``."""
     out_height, out_width, pads = window.geometry(height, width)
     if not any(pads[0] + pads[1]):
         return dtype.type(window.rows * window.columns)

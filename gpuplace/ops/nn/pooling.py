@@ -1,4 +1,4 @@
-"""Pooling along one, two or three axes, also of windows whose elements lie apart.
+"""Pooling of signals, images and volumes, including windows with dilations.
 
 Source: tensorflow/python/ops/nn_ops.py, release 1.15.
 """
@@ -26,17 +26,17 @@ _KINDS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
     "AVG": (avg_pool, avg_pool3d),
     "MAX": (max_pool, max_pool3d),
 }
-"""Pooling of images, and of volumes."""
+"""Pooling functions for images and for volumes."""
 _SIGNALS = {None: "NHWC", "NWC": "NHWC", "NCW": "NCHW"}
 
 
-def _numbers(given: Any, number: int, what: str) -> Any:
-    found = np.ones(number, np.int64) if given is None else np.array(given)
-    if len(found) != number:
-        raise ValueError(f"len({what})={len(found)} but should be {number}")
-    if (found < 1).any():
-        raise ValueError(f"all values of {what} must be positive")
-    return found
+def _numbers(values: Any, number: int, label: str) -> Any:
+    numbers = np.ones(number, np.int64) if values is None else np.array(values)
+    if len(numbers) != number:
+        raise ValueError(f"len({label})={len(numbers)} but should be {number}")
+    if (numbers < 1).any():
+        raise ValueError(f"all values of {label} must be positive")
+    return numbers
 
 
 def pool(
@@ -50,25 +50,26 @@ def pool(
     data_format: str | None = None,
     dilations: Sequence[int] | None = None,
 ) -> Tensor:
-    """The largest or mean element of each window of signals, images or volumes.
+    """Return the largest or mean element of each window of signals, images or volumes.
 
     >>> import gpuplace as tf
     >>> tf.nn.pool(tf.zeros([8, 32, 3]), [4], "MAX", "VALID", strides=[2]).shape.as_list()
     [8, 15, 3]
 
     Args:
-        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
-        window_shape: size of the window along each of the axes.
+        input: ``[batch, one to three sizes, channels]``; formats that begin with ``NC`` have the channels second.
+        window_shape: size of the window along each axis.
         pooling_type: ``"AVG"`` or ``"MAX"``.
         padding: ``"SAME"`` or ``"VALID"``.
-        dilation_rate: distance of the window's elements along each; None: 1.
-        strides: how far the window moves along each; None: 1.
+        dilation_rate: spacing of the window's elements along each axis; None: 1.
+        strides: steps of the window along each axis; None: 1.
         name: name of the op.
-        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"``, or one with the channels second.
-        dilations: the newer name of ``dilation_rate``.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"``, or a format with the channels second.
+        dilations: newer name of ``dilation_rate``.
 
     Raises:
-        ValueError: another rank or kind, strides larger than the window, or both strides and dilations above 1.
+        ValueError: the rank or type is not supported, strides exceed the window, or both strides and dilations exceed
+            1.
     """
     if dilations is not None and dilation_rate is not None:
         raise ValueError("Cannot specify both 'dilation_rate' and 'dilations'")
@@ -87,7 +88,7 @@ def pool(
         if (steps > np.array(window_shape)).any():
             raise ValueError("strides > window_shape not supported, as CPU and GPU differ there")
         if pooling_type not in _KINDS:
-            raise ValueError(f"{number}-D {pooling_type} pooling is not supported: there are AVG and MAX")
+            raise ValueError(f"{number}-D {pooling_type} pooling is not supported: use AVG or MAX")
         first = 2 if data_format is not None and data_format.startswith("NC") else 1
         outer = [[1] * first, [1] * (2 - first)]
         window = [*outer[0], *window_shape, *outer[1]]
@@ -115,14 +116,14 @@ def pool(
         )
 
 
-def _in_order(value: Any, channels_first: bool, what: str) -> list[int]:
-    """One number, or one for each dimension, as a list for images of one row."""
-    given = [value] if isinstance(value, int) else list(value)
-    if len(given) == 1:
-        given = [1, 1, given[0]] if channels_first else [1, given[0], 1]
-    if len(given) != 3:
-        raise ValueError(f"{what} should be of length 1 or 3 but was {len(given)}")
-    return [given[0], 1, *given[1:]] if not channels_first else [*given[:2], 1, given[2]]
+def _in_order(value: Any, channels_first: bool, label: str) -> list[int]:
+    """Return one number, or one for each dimension, as a list for images with one row."""
+    numbers = [value] if isinstance(value, int) else list(value)
+    if len(numbers) == 1:
+        numbers = [1, 1, numbers[0]] if channels_first else [1, numbers[0], 1]
+    if len(numbers) != 3:
+        raise ValueError(f"{label} should be of length 1 or 3 but was {len(numbers)}")
+    return [numbers[0], 1, *numbers[1:]] if not channels_first else [*numbers[:2], 1, numbers[2]]
 
 
 def _pool1d(
@@ -137,12 +138,12 @@ def _pool1d(
     argument: str = "",
     scope: str = "",
 ) -> Tensor:
-    with name_scope(name, scope, [input]) as made:
+    with name_scope(name, scope, [input]) as scope_name:
         first = (data_format or "NWC").startswith("NC")
         at = 2 if first else 1
         images = new("ExpandDims", input=convert_to_tensor(input, name="input"), dim=at)
         pooled = new(
-            op_type, made, **{argument: images}, ksize=_in_order(ksize, first, "ksize"),
+            op_type, scope_name, **{argument: images}, ksize=_in_order(ksize, first, "ksize"),
             strides=_in_order(strides, first, "strides"), padding=padding, data_format="NCHW" if first else "NHWC",
         )  # fmt: skip
         return new("Squeeze", input=pooled, squeeze_dims=[at])
@@ -150,12 +151,12 @@ def _pool1d(
 
 @variant_of(_pool1d, op_type="MaxPool", argument="input", scope="MaxPool1d")
 def max_pool1d() -> None:
-    """Returns the largest elements of windows over vectors in a row.
+    """Return the maxima of windows over sequences of vectors.
 
     Args:
         input: ``[batch, width, channels]``, or ``[batch, channels, width]`` for ``NCW``.
         ksize: size of the window, a number or a list of 1 or 3.
-        strides: how far it moves, likewise.
+        strides: step of the window, in the form of ``ksize``.
         padding: ``"VALID"`` or ``"SAME"``.
         data_format: ``"NWC"`` or ``"NCW"``.
         name: name of the scope.
@@ -167,12 +168,12 @@ def max_pool1d() -> None:
 
 @variant_of(_pool1d, op_type="AvgPool", argument="value", scope="AvgPool1D")
 def avg_pool1d() -> None:
-    """Returns the means of windows over vectors in a row.
+    """Return the means of windows over sequences of vectors.
 
     Args:
         input: ``[batch, width, channels]``, or ``[batch, channels, width]`` for ``NCW``.
         ksize: size of the window, a number or a list of 1 or 3.
-        strides: how far it moves, likewise.
+        strides: step of the window, in the form of ``ksize``.
         padding: ``"VALID"`` or ``"SAME"``.
         data_format: ``"NWC"`` or ``"NCW"``.
         name: name of the scope.
@@ -190,21 +191,21 @@ def max_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the largest elements of windows over signals, images or volumes.
+    """Return the maxima of windows over signals, images or volumes.
 
     Args:
-        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
+        input: ``[batch, one to three sizes, channels]``; formats that begin with ``NC`` have the channels second.
         ksize: size of the window, one number or one for each size.
-        strides: how far it moves, likewise.
+        strides: steps of the window, in the form of ``ksize``.
         padding: ``"VALID"`` or ``"SAME"``.
-        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or with channels second; None: channels last.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or a format with channels second; None: channels last.
         name: name of the operation.
 
     Returns:
         A tensor in the same order.
 
     Raises:
-        ValueError: the rank is another, or not known.
+        ValueError: the rank is not supported or unknown.
     """
     return _pool_of_rank(
         (max_pool1d, max_pool, max_pool3d), input, ksize, strides, padding, data_format, name
@@ -219,21 +220,21 @@ def avg_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the means of windows over signals, images or volumes.
+    """Return the means of windows over signals, images or volumes.
 
     Args:
-        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
+        input: ``[batch, one to three sizes, channels]``; formats that begin with ``NC`` have the channels second.
         ksize: size of the window, one number or one for each size.
-        strides: how far it moves, likewise.
+        strides: steps of the window, in the form of ``ksize``.
         padding: ``"VALID"`` or ``"SAME"``.
-        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or with channels second; None: channels last.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or a format with channels second; None: channels last.
         name: name of the operation.
 
     Returns:
         A tensor in the same order.
 
     Raises:
-        ValueError: the rank is another, or not known.
+        ValueError: the rank is not supported or unknown.
     """
     return _pool_of_rank(
         (avg_pool1d, avg_pool, avg_pool3d), input, ksize, strides, padding, data_format, name

@@ -1,5 +1,4 @@
-"""Means and variances of weighted values, or put together from sums; how many values are zero; the loss of a Poisson
-distribution.
+"""Weighted moments, moments from sufficient statistics, fractions of zeros, and the Poisson loss.
 
 Source: tensorflow/python/ops/nn_impl.py, release 1.15.
 """
@@ -34,18 +33,18 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """What a mean and a variance can be computed of: a count and two sums.
+    """Return the sufficient statistics for a mean and a variance: a count and two sums.
 
     Args:
         x: numbers of any shape.
-        axes: the axes that are summed over.
-        shift: what is taken away before, close to the mean, so that little precision is lost; None: nothing.
-        keep_dims: the old name of ``keepdims``.
+        axes: the axes to sum over.
+        shift: a value close to the mean, which is subtracted first for precision; None: none.
+        keep_dims: deprecated name of ``keepdims``.
         name: name scope.
-        keepdims: whether the axes stay, with size 1.
+        keepdims: whether to keep the reduced axes with size 1.
 
     Returns:
-        How many elements each sum has, a scalar; the sum; the sum of squares; and ``shift`` as a tensor, or None.
+        The number of elements in each sum, a scalar; the sum; the sum of squares; and ``shift`` as a tensor, or None.
     """
     axes = sorted(set(axes))
     keep = bool(keep_dims) if keepdims is None else keepdims
@@ -73,13 +72,13 @@ def normalize_moments(
     shift: TensorLike | None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of what ``sufficient_statistics`` gives.
+    """Return the mean and variance from ``sufficient_statistics``.
 
     Args:
-        counts: how many elements each sum has.
+        counts: the number of elements in each sum.
         mean_ss: the sums.
         variance_ss: the sums of squares.
-        shift: what was taken away before; None: nothing.
+        shift: the value that was subtracted first; None: none.
         name: name scope.
 
     Returns:
@@ -104,15 +103,15 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of values that have weights.
+    """Return the mean and variance of weighted values.
 
     Args:
-        x: floating, of any shape.
-        axes: the axes that are averaged over.
-        frequency_weights: a weight for each, or fewer that broadcast.
+        x: floating-point, of any shape.
+        axes: the axes to average over.
+        frequency_weights: weights, which broadcast to ``x``.
         name: name scope.
-        keep_dims: the old name of ``keepdims``.
-        keepdims: whether the axes stay, with size 1.
+        keep_dims: deprecated name of ``keepdims``.
+        keepdims: whether to keep the reduced axes with size 1.
 
     Returns:
         Two tensors of the dtype of ``x``; float16 is averaged as float32.
@@ -121,8 +120,8 @@ def weighted_moments(
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
         values: Any = convert_to_tensor(x, name="x")
         weights: Any = convert_to_tensor(frequency_weights, name="frequency_weights")
-        given = values.dtype
-        if given.base_dtype is float16:
+        dtype = values.dtype
+        if dtype.base_dtype is float16:
             values = cast.cast(values, float32)
         if weights.dtype.base_dtype is not values.dtype.base_dtype:
             weights = cast.cast(weights, values.dtype)
@@ -136,20 +135,20 @@ def weighted_moments(
         variance: Any = elementwise.multiply(distance, share)
         if not keep:
             mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
-        if given.base_dtype is float16:
-            mean, variance = cast.cast(mean, given), cast.cast(variance, given)
+        if dtype.base_dtype is float16:
+            mean, variance = cast.cast(mean, dtype), cast.cast(variance, dtype)
         return mean, variance
 
 
 def log_poisson_loss(
     targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """Minus the logarithm of a Poisson distribution's likelihood.
+    """Return the negative log likelihood of a Poisson distribution.
 
     Args:
-        targets: what was counted.
-        log_input: logarithms of the distribution's means, of the type and shape of ``targets``.
-        compute_full_loss: add what depends on ``targets`` alone, by Stirling's formula.
+        targets: observed counts.
+        log_input: logarithms of the distributions' means, with the type and shape of ``targets``.
+        compute_full_loss: whether to add the terms that depend on ``targets`` alone, by Stirling's formula.
         name: name scope.
 
     Returns:
@@ -190,26 +189,26 @@ def batch_norm_with_global_normalization(
     mean: TensorLike | None = None,
     variance: TensorLike | None = None,
 ) -> Tensor:
-    """``batch_normalization`` in an older form.
+    """An older form of ``batch_normalization``.
 
     Args:
         t: the values, ``[batch, height, width, channels]``.
-        m: means of the channels.
-        v: variances of the channels.
-        beta: what is added.
-        gamma: the factor.
+        m: mean of each channel.
+        v: variance of each channel.
+        beta: offset of each channel.
+        gamma: factor of each channel.
         variance_epsilon: a small number added to the variance.
-        scale_after_normalization: whether there is the factor.
+        scale_after_normalization: whether to apply ``gamma``.
         name: name scope.
-        input: another name of ``t``.
-        mean: another name of ``m``.
-        variance: another name of ``v``.
+        input: alias of ``t``.
+        mean: alias of ``m``.
+        variance: alias of ``v``.
 
     Returns:
         A tensor of the type and shape of ``t``.
 
     Raises:
-        ValueError: an argument has both names.
+        ValueError: an argument and its alias are both given.
     """
     values = deprecated_argument_lookup("input", input, "t", t)
     means = deprecated_argument_lookup("mean", mean, "m", m)
@@ -219,7 +218,7 @@ def batch_norm_with_global_normalization(
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """Returns which part of the values is zero.
+    """Return the fraction of zeros.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.nn.zero_fraction([0.0, 1.0, 2.0, 0.0])))
@@ -230,7 +229,7 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
         name: name of the scope.
 
     Returns:
-        A float32 scalar from 0 to 1; NaN where there are no values.
+        A float32 scalar from 0 to 1; NaN if there are no values.
     """
     with name_scope(name, "zero_fraction", [value]):
         tensor = convert_to_tensor(value, name="value")
@@ -243,7 +242,7 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
                     cast.cast(comparison.not_equal(tensor, zero), dtype), name="nonzero_count"
                 )
 
-        found = cond(count <= int32.max, lambda: cast.cast(non_zero(int32), int64), lambda: non_zero(int64))
+        nonzero = cond(count <= int32.max, lambda: cast.cast(non_zero(int32), int64), lambda: non_zero(int64))
         with name_scope("counts_to_fraction"):
-            part = cast.cast(count - found, float32) / cast.cast(count, float32)
+            part = cast.cast(count - nonzero, float32) / cast.cast(count, float32)
         return reshaping.identity(part, "fraction")

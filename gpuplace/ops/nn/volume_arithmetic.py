@@ -1,7 +1,7 @@
-"""The arithmetic of convolutions and poolings over three axes, and of their gradients, on NDHWC volumes.
+"""Arithmetic of convolution and pooling over three axes, and their gradients, on NDHWC volumes.
 
-What all windows see at one of their positions (a tap) is a strided view of the padded volumes; each tap adds one
-product of matrices, or one comparison, to the result::
+For one position in the windows (a tap), the elements of all windows form a strided view of the padded volumes. Each tap
+adds one matrix product, or one comparison, to the result::
 
     volumes --pad--> view of the tap --@ filter of the tap--> added to [batch, planes, rows, columns, filters]
 
@@ -24,7 +24,7 @@ Three = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Block:
-    """The window of one node: its sizes along planes, rows and columns, and how it moves."""
+    """Window of a node: sizes along planes, rows and columns, strides and dilations."""
 
     taps: Three
     strides: Three
@@ -32,17 +32,17 @@ class Block:
     padding: str = "VALID"
 
     def geometry(self, sizes: Three) -> tuple[Three, list[tuple[int, int]]]:
-        """Sizes of the output, and the border before and after each axis, for volumes of those sizes."""
-        made, pads = [], []
+        """Return the sizes of the output, and the border before and after each axis, for volumes of those sizes."""
+        out_sizes, pads = [], []
         for size, taps, stride, dilation in zip(sizes, self.taps, self.strides, self.dilations, strict=True):
             out, before, after = output_size(size, taps, dilation, stride, self.padding, (0, 0))
             assert out is not None
-            made.append(out)
+            out_sizes.append(out)
             pads.append((before, after))
-        return (made[0], made[1], made[2]), pads
+        return (out_sizes[0], out_sizes[1], out_sizes[2]), pads
 
     def positions(self, out: Three) -> Iterator[tuple[Three, tuple[slice, ...]]]:
-        """Each tap, plane by plane, and where all windows have it in padded volumes."""
+        """Yield each tap, plane by plane, and its slices in the padded volumes for all windows."""
         for tap in itertools.product(*map(range, self.taps)):
             where = tuple(
                 slice(at * gap, at * gap + (count - 1) * stride + 1, stride) if count else slice(0, 0)
@@ -62,7 +62,7 @@ def _inner(pads: list[tuple[int, int]], sizes: Any) -> tuple[slice, ...]:
 
 
 def convolve(xp: Any, volumes: Any, filter: Any, block: Block) -> Any:
-    """Convolution of volumes; fewer filter channels than volumes have make groups."""
+    """Return the convolution of volumes; a filter with fewer input channels makes groups."""
     deep, filters = filter.shape[3:]
     out, pads = block.geometry(volumes.shape[1:4])
     groups = volumes.shape[4] // deep
@@ -83,7 +83,7 @@ def convolve(xp: Any, volumes: Any, filter: Any, block: Block) -> Any:
 def volumes_gradient(
     xp: ArrayModule, shape: tuple[int, ...], filter: Array, grad: Array, block: Block
 ) -> Array:
-    """Gradient of ``convolve`` with respect to volumes of that shape."""
+    """Return the gradient of ``convolve`` with respect to volumes of that shape."""
     deep, filters = filter.shape[3:]
     groups = shape[4] // deep
     if groups > 1:
@@ -107,7 +107,7 @@ def volumes_gradient(
 def filter_gradient(
     xp: ArrayModule, volumes: Array, shape: tuple[int, ...], grad: Array, block: Block
 ) -> Array:
-    """Gradient of ``convolve`` with respect to a filter of that shape."""
+    """Return the gradient of ``convolve`` with respect to a filter of that shape."""
     deep, filters = shape[3:]
     groups = volumes.shape[4] // deep
     if groups > 1:
@@ -133,7 +133,7 @@ def filter_gradient(
 
 
 def largest(xp: Any, volumes: Any, block: Block) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
     out, pads = block.geometry(volumes.shape[1:4])
     source = _padded(xp, volumes, pads, -xp.inf)
     result = xp.full((len(volumes), *out, volumes.shape[4]), -xp.inf, volumes.dtype)
@@ -144,7 +144,7 @@ def largest(xp: Any, volumes: Any, block: Block) -> Any:
 
 
 def largest_gradient(xp: Any, volumes: Any, pooled: Any, grad: Any, block: Block) -> Any:
-    """Gradient of ``largest``, which was ``pooled``: each of a window's largest elements gets all of it."""
+    """Return the gradient of ``largest``: each of a window's largest elements gets all of its gradient."""
     sizes = volumes.shape[1:4]
     out, pads = block.geometry(sizes)
     padded = [size + sum(pad) for size, pad in zip(sizes, pads, strict=True)]
@@ -157,20 +157,20 @@ def largest_gradient(xp: Any, volumes: Any, pooled: Any, grad: Any, block: Block
 
 
 def at_largest(xp: Any, volumes: Any, pooled: Any, values: Any, block: Block) -> Any:
-    """The elements of ``values`` that lie where each window of ``volumes`` has the first of its largest ones."""
+    """Return the elements of ``values`` at the first of the largest elements in each window of ``volumes``."""
     out, pads = block.geometry(volumes.shape[1:4])
-    result, found = xp.zeros(pooled.shape, values.dtype), xp.zeros(pooled.shape, bool)
+    result, done = xp.zeros(pooled.shape, values.dtype), xp.zeros(pooled.shape, bool)
     if result.size:
         source, others = _padded(xp, volumes, pads, -xp.inf), _padded(xp, values, pads)
         for _, where in block.positions(out):
-            hits = (source[where] == pooled) & ~found
-            found |= hits
+            hits = (source[where] == pooled) & ~done
+            done |= hits
             result = xp.where(hits, others[where], result)
     return result
 
 
 def means(xp: Any, volumes: Any, block: Block) -> Any:
-    """The mean of each window, its part outside the volumes left out."""
+    """Return the mean of each window, without its part outside the volumes."""
     out, pads = block.geometry(volumes.shape[1:4])
     source = _padded(xp, wide(volumes), pads)
     total = xp.zeros((len(volumes), *out, volumes.shape[4]), source.dtype)
@@ -181,7 +181,7 @@ def means(xp: Any, volumes: Any, block: Block) -> Any:
 
 
 def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, block: Block) -> Array:
-    """Gradient of ``means`` with respect to volumes of that shape."""
+    """Return the gradient of ``means`` with respect to volumes of that shape."""
     sizes = (shape[1], shape[2], shape[3])
     out, pads = block.geometry(sizes)
     share = wide(grad) / _counts(xp, block, sizes, wide(grad).dtype)
@@ -194,7 +194,7 @@ def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, block: 
 
 
 def _counts(xp: Any, block: Block, sizes: Three, dtype: Any) -> Any:
-    """How many elements of the volumes each window covers: ``[planes, rows, columns, 1]``."""
+    """Return the number of volume elements in each window: ``[planes, rows, columns, 1]``."""
     out, pads = block.geometry(sizes)
     result = xp.ones((1, 1, 1, 1), dtype)
     for axis, (size, count, pad) in enumerate(zip(sizes, out, pads, strict=True)):

@@ -1,4 +1,4 @@
-"""Convolutions and poolings over three axes, and the ops that compute their gradients.
+"""Convolution and pooling over three axes, and the ops for their gradients.
 
 Source: tensorflow/core/ops/nn_ops.cc, core/kernels/conv_ops_3d.cc, conv_grad_ops_3d.cc, pooling_ops_3d.cc and
 tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
@@ -62,7 +62,7 @@ def conv3d(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """Convolves volumes with a filter.
+    """Convolve volumes with a filter.
 
     >>> import gpuplace as tf
     >>> tf.nn.conv3d(tf.zeros([2, 8, 16, 16, 3]), tf.zeros([3, 3, 3, 3, 4]), [1, 2, 2, 2, 1], "SAME").shape
@@ -72,20 +72,20 @@ def conv3d(
         input: ``[batch, planes, rows, columns, in_channels]``, or the channels second for ``NCDHW``, of float16,
             bfloat16, float32 or float64.
         filter: ``[planes, rows, columns, in_channels, out_channels]``, of the same dtype.
-        strides: how far the window moves: five numbers, one for each axis of ``data_format``.
+        strides: steps of the window: five numbers, one for each axis of ``data_format``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NDHWC"`` or ``"NCDHW"``.
-        dilations: distance of the window's elements, written as ``strides``; a CPU can only have 1.
+        dilations: spacing of the window's elements, in the form of ``strides``; only 1 on a CPU.
         name: name of the operation.
-        filters: the newer name of ``filter``.
+        filters: newer name of ``filter``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_planes, out_rows, out_columns, out_channels]``, or in the
             order of ``NCDHW``.
 
     Raises:
-        TypeError: another dtype, two different ones, or strides that are no list.
-        ValueError: the shapes do not fit each other or the window, or a list has a wrong length.
+        TypeError: a dtype is not supported, the dtypes differ, or ``strides`` is not a list.
+        ValueError: the shapes do not match each other or the window, or a list has the wrong length.
         InvalidArgumentError: at run time, ``NCDHW`` or dilations on a CPU.
     """
     return new(
@@ -112,27 +112,27 @@ def conv3d_transpose(
     filters: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """The transpose of ``conv3d``: makes larger volumes from small ones.
+    """Return the transpose of ``conv3d``, which upsamples volumes.
 
     Args:
         value: ``[batch, planes, rows, columns, in_channels]``, or the channels second for ``NCDHW``.
         filter: ``[planes, rows, columns, out_channels, in_channels]``, of the same dtype.
         output_shape: the shape of the result, five integers in the order of ``data_format``.
-        strides: by what factor the axes grow: one, three or five numbers.
-        padding: ``"SAME"`` or ``"VALID"``, of the convolution that this transposes.
+        strides: upsampling factors of the axes: one, three or five numbers.
+        padding: ``"SAME"`` or ``"VALID"``, as in the transposed convolution.
         data_format: ``"NDHWC"`` or ``"NCDHW"``.
         name: name of the operation.
-        input: the newer name of ``value``.
-        filters: the newer name of ``filter``.
-        dilations: distance of the window's elements; None: 1.
+        input: newer name of ``value``.
+        filters: newer name of ``filter``.
+        dilations: spacing of the window's elements; None: 1.
 
     Returns:
         A tensor of the dtype of ``value`` and the shape ``output_shape``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: the shapes do not fit, or a list has a wrong length.
-        InvalidArgumentError: at run time, a convolution of ``output_shape`` does not give the size of ``value``.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match, or a list has the wrong length.
+        InvalidArgumentError: at run time, a convolution of ``output_shape`` does not have the size of ``value``.
     """
     value = deprecated_argument_lookup("input", input, "value", value)
     filter = deprecated_argument_lookup("filters", filters, "filter", filter)
@@ -160,24 +160,24 @@ def conv3d_backprop_filter(
     dilations: Any = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of a convolution of volumes with respect to its filter.
+    """Return the gradient of a convolution of volumes with respect to its filter.
 
     Args:
-        input: the volumes that were convolved.
+        input: the convolution's input volumes.
         filter_sizes: the shape of the filter, five integers; int32.
-        out_backprop: gradient of the output of the convolution, of its shape and the dtype of ``input``.
-        strides: how far the window moves: five numbers, one for each axis of ``data_format``.
+        out_backprop: gradient of the convolution's output, in its shape and the dtype of ``input``.
+        strides: steps of the window: five numbers, one for each axis of ``data_format``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NDHWC"`` or ``"NCDHW"``.
-        dilations: distance of the window's elements, written as ``strides``.
+        dilations: spacing of the window's elements, in the form of ``strides``.
         name: name of the operation.
 
     Returns:
         A tensor of the dtype of ``input`` and the shape ``filter_sizes``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: the shapes do not fit, or a list has a wrong length.
+        TypeError: a dtype is not supported, or the dtypes differ.
+        ValueError: the shapes do not match, or a list has the wrong length.
     """
     return new(
         "Conv3DBackpropFilterV2",
@@ -220,12 +220,12 @@ def _pool(
 
 @variant_of(_pool, op_type="MaxPool3D")
 def max_pool3d() -> None:
-    """The largest element of each window of volumes, channel by channel.
+    """Return the largest element of each window of volumes, channel by channel.
 
     Args:
         input: ``[batch, planes, rows, columns, channels]``, or the channels second for ``NCDHW``.
         ksize: size of the window: one, three or five numbers.
-        strides: how far the window moves, written as ``ksize``.
+        strides: steps of the window, in the form of ``ksize``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NDHWC"`` or ``"NCDHW"``; None: ``"NDHWC"``.
         name: name of the operation.
@@ -234,19 +234,19 @@ def max_pool3d() -> None:
         A tensor of the dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` has another dtype.
-        ValueError: the rank is not 5, the window does not fit, or a list has a wrong length.
+        TypeError: ``input`` has an unsupported dtype.
+        ValueError: the rank is not 5, the window does not fit, or a list has the wrong length.
     """
 
 
 @variant_of(_pool, op_type="AvgPool3D")
 def avg_pool3d() -> None:
-    """The mean of each window of volumes, channel by channel; what lies beyond the border does not count.
+    """Return the mean of each window of volumes, channel by channel; elements beyond the border do not count.
 
     Args:
         input: ``[batch, planes, rows, columns, channels]``, or the channels second for ``NCDHW``.
         ksize: size of the window: one, three or five numbers.
-        strides: how far the window moves, written as ``ksize``.
+        strides: steps of the window, in the form of ``ksize``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NDHWC"`` or ``"NCDHW"``; None: ``"NDHWC"``.
         name: name of the operation.
@@ -255,8 +255,8 @@ def avg_pool3d() -> None:
         A tensor of the dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` has another dtype.
-        ValueError: the rank is not 5, the window does not fit, or a list has a wrong length.
+        TypeError: ``input`` has an unsupported dtype.
+        ValueError: the rank is not 5, the window does not fit, or a list has the wrong length.
     """
 
 
@@ -264,12 +264,12 @@ def avg_pool3d() -> None:
 
 
 def _format(op: Operation) -> str:
-    found: str = op.attrs["data_format"].decode()
-    return found
+    data_format: str = op.attrs["data_format"].decode()
+    return data_format
 
 
 def _ndhwc(values: Any, layout: str) -> Any:
-    """The items of a list in the order of the format: batch, three sizes, channels."""
+    """Return the items of a list in the order batch, three sizes, channels."""
     return (values[0], *values[2:], values[1]) if layout == "NCDHW" else tuple(values)
 
 
@@ -298,12 +298,12 @@ def _inferred(op: Operation, volumes: TensorShape, taps: Any, channels: int | No
     strides = _ndhwc(op.attrs["strides"], layout)
     dilations = _ndhwc(op.attrs.get("dilations", (1,) * 5), layout)
     padding = op.attrs["padding"].decode()
-    made = [
+    spatial = [
         output_size(sizes[axis], taps[axis - 1], dilations[axis], strides[axis], padding, (0, 0))[0]
         for axis in (1, 2, 3)
     ]
-    found = (sizes[0], channels, *made) if layout == "NCDHW" else (sizes[0], *made, channels)
-    return TensorShape.of(found)
+    shape = (sizes[0], channels, *spatial) if layout == "NCDHW" else (sizes[0], *spatial, channels)
+    return TensorShape.of(shape)
 
 
 def _check_lists(op: Operation, *names: str) -> None:
@@ -463,7 +463,7 @@ def _backprop_filter_gradient(op: Operation, grad: Tensor) -> list[Any]:
     ]
 
 
-# Poolings
+# Pooling
 
 
 def _check_pooling(ctx: KernelContext) -> None:
@@ -505,7 +505,7 @@ def _avg_pool(xp: ArrayModule, volumes: Array, *, ctx: KernelContext) -> Array:
 
 
 def _require_like(ctx: KernelContext, pooled: Any, volumes: Any) -> None:
-    """InvalidArgumentError unless ``pooled`` has the shape that pooling gives."""
+    """Raise InvalidArgumentError unless ``pooled`` has the shape of the pooling's output."""
     out, _ = _pool_block(ctx.op).geometry(volumes.shape[1:4])
     expected = (len(volumes), *out, volumes.shape[4])
     if tuple(pooled.shape) != expected:

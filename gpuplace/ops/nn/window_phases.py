@@ -1,7 +1,7 @@
-"""Sliding windows that move by several pixels: which of their positions see pixels of the same remainder.
+"""Phases of strided sliding windows: the positions in a window that see pixels of the same remainder by the stride.
 
-Of a window of five that moves by two, the positions 0, 2 and 4 see the even pixels of an axis, and neighbouring
-windows see neighbouring ones of them; so they do in a window that moves by one over the even pixels alone::
+In a window of five with stride 2, the positions 0, 2 and 4 see the even pixels of an axis. Neighbouring windows see
+neighbouring even pixels, like a window with stride 1 over the even pixels alone::
 
     pixels   0 1 2 3 4 5 6 7        even   0 2 4 6        odd   1 3 5 7
     windows  a b a b a                     a a a                b b
@@ -19,21 +19,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Phase:
-    """The positions of a window along one axis that see pixels of one remainder by the stride."""
+    """The positions in a window along one axis that see pixels of the same remainder by the stride."""
 
     taps: slice
-    """The positions."""
+    """The positions in the window."""
     count: int
-    """How many they are."""
+    """Their number."""
     remainder: int
     first: int
-    """Which pixel of that remainder the first one sees."""
+    """The index, among the pixels of that remainder, of the first position's pixel."""
     gap: int
-    """How many pixels of that remainder further each next one sees."""
+    """The distance between the pixels of successive positions, among those of that remainder."""
 
 
 def phases(taps: int, stride: int, dilation: int) -> list[Phase]:
-    """All positions of a window along one axis, by remainder."""
+    """Return the phases of a window along one axis, by remainder."""
     step = stride // math.gcd(stride, dilation)
     return [
         Phase(
@@ -48,24 +48,24 @@ def phases(taps: int, stride: int, dilation: int) -> list[Phase]:
 
 
 @dataclass(frozen=True)
-class WayBack:
-    """The way back along one axis, from the output to the pixels of one remainder."""
+class BackwardPhase:
+    """A phase of the way back along one axis, from the output to the pixels of one remainder."""
 
     phase: Phase
     taps: slice
-    """The positions, the last one first."""
+    """The positions in the window, the last one first."""
     pixels: slice
-    """Where the pixels are in the image."""
+    """The pixels in the image."""
     count: int
-    """How many they are."""
+    """Their number."""
     first: int
-    """Which output the last position has for the first pixel; outside the output are zeros."""
+    """The output of the last position for the first pixel; the output counts as zero outside its range."""
     stop: int
-    """Up to which output the positions go."""
+    """The end of the output range of the positions."""
 
     @classmethod
-    def of(cls, phase: Phase, stride: int, before: int, size: int) -> WayBack:
-        """The way for an image of that size, which has a border before it."""
+    def of(cls, phase: Phase, stride: int, before: int, size: int) -> BackwardPhase:
+        """Return the way back for an image of that size with a border before it."""
         start = -((phase.remainder - before) // stride)
         stop = max(start, -((phase.remainder - before - size) // stride))
         pixel = start * stride + phase.remainder - before

@@ -1,11 +1,11 @@
-"""Sliding windows over images: what convolutions and poolings share.
+"""Sliding windows over images, shared by convolution and pooling.
 
     image [batch, height, width, channels]  --pad-->  --view-->  [batch, out_height, out_width, rows, columns, channels]
 
-The view costs no memory; a convolution is one matrix product over it (im2col), a pooling one reduction. The way back
-adds each position of the windows onto the image with one strided addition.
+The view uses no memory. A convolution is one matrix product over it (im2col), a pooling one reduction. The way back
+adds each position of the windows to the image with one strided addition.
 
-Everything here works on NHWC arrays; ``to_nhwc`` and ``from_nhwc`` turn NCHW ones around.
+Everything here works on NHWC arrays; ``to_nhwc`` and ``from_nhwc`` transpose NCHW arrays.
 
 Source: tensorflow/core/framework/common_shape_fns.cc (output sizes), release 1.15.
 """
@@ -30,16 +30,16 @@ from gpuplace.shapes import TensorShape
 from gpuplace.typing import Array, ArrayModule
 
 FEW_CHANNELS = 8
-"""Images with fewer channels are rather taken channel by channel."""
+"""Images with fewer channels are processed channel by channel."""
 
 
 def output_size(
     size: int | None, window: int | None, dilation: int, stride: int, padding: str, explicit: tuple[int, int]
 ) -> tuple[int | None, int, int]:
-    """Size of the output along one axis, and the padding before and after; 0 where the window is not known.
+    """Return the output size along one axis, None for an unknown window, and the padding before and after.
 
     Raises:
-        ValueError: the window does not fit, or does not move.
+        ValueError: the window does not fit, or the stride is not positive.
     """
     if stride <= 0:
         raise ValueError(f"Stride must be > 0, but got {stride}")
@@ -61,7 +61,7 @@ def output_size(
 
 @dataclass(frozen=True)
 class Window:
-    """The window of one node: sizes along height and width, and how it moves."""
+    """Window of a node: sizes along height and width, strides, dilations and padding."""
 
     rows: int
     columns: int
@@ -71,7 +71,7 @@ class Window:
     explicit: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
 
     def geometry(self, height: int, width: int) -> tuple[int, int, tuple[tuple[int, int], tuple[int, int]]]:
-        """Height and width of the output, and the padding of the image, for an image of that size."""
+        """Return the height and width of the output, and the padding, for an image of that size."""
         sizes = []
         pads = []
         for axis, (size, window) in enumerate(((height, self.rows), (width, self.columns))):
@@ -84,15 +84,15 @@ class Window:
         return sizes[0], sizes[1], (pads[0], pads[1])
 
     def view(self, xp: Any, images: Any, fill: Any = 0, rows: slice | None = None) -> Any:
-        """All windows of NHWC ``images``, to be read only: ``[batch, height, width, rows, columns, channels]``.
+        """Return all windows of NHWC images as a read-only view ``[batch, height, width, rows, columns, channels]``.
 
         Args:
             xp: numpy or cupy.
             images: the images.
-            fill: what the border consists of.
-            rows: of the output, to get the windows of these alone.
+            fill: value of the border.
+            rows: output rows to restrict the view to.
         """
-        images, pads, sizes = self._seen(images, rows)
+        images, pads, sizes = self._input_part(images, rows)
         images = padded(xp, images, pads, fill)
         s0, s1, s2, s3 = images.strides
         (down, right), (gap_down, gap_right) = self.strides, self.dilations
@@ -103,13 +103,13 @@ class Window:
         )
 
     def matrix(self, xp: Any, images: Any, rows: slice | None = None) -> Any:
-        """``view`` as the rows of a matrix, in ``scratch``; images of few channels give a matrix in columns."""
+        """Return ``view`` as the rows of a matrix in ``scratch``; for images with few channels, as its columns."""
         if xp is not np or images.shape[3] >= FEW_CHANNELS:
             view = self.view(xp, images, rows=rows)
             result = scratch(xp, "windows", view.shape, view.dtype)
             result[...] = view
             return result.reshape(math.prod(view.shape[:3]), math.prod(view.shape[3:]))
-        images, pads, sizes = self._seen(images, rows)
+        images, pads, sizes = self._input_part(images, rows)
         images = padded(np, images, pads)
         planes = scratch(np, "planes", (sizes[5], *images.shape[:3]), images.dtype)
         planes[...] = images.transpose(3, 0, 1, 2)
@@ -118,10 +118,10 @@ class Window:
             result[row, column] = planes[:, *where]
         return result.reshape(math.prod(sizes[3:]), math.prod(sizes[:3])).T
 
-    def _seen(
+    def _input_part(
         self, images: Any, rows: slice | None
     ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]], tuple[int, ...]]:
-        """What is seen of the images from those rows of the output, its border, and the sizes of ``view``."""
+        """Return the images' part under those output rows, its border, and the sizes of ``view``."""
         batch, height, width, channels = images.shape
         out_height, out_width, pads = self.geometry(height, width)
         if rows is not None and (rows.start, rows.stop) != (0, out_height):
@@ -132,7 +132,7 @@ class Window:
     def _strip(
         self, images: Any, rows: slice, pads: tuple[tuple[int, int], tuple[int, int]]
     ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]]]:
-        """What some rows of the output see of the images, and the border of that."""
+        """Return the images' part under some output rows, and its border."""
         height = images.shape[1]
         start = rows.start * self.strides[0] - pads[0][0]
         stop = (rows.stop - 1) * self.strides[0] - pads[0][0] + (self.rows - 1) * self.dilations[0] + 1
@@ -141,20 +141,20 @@ class Window:
         return images[:, first:last], ((above, stop - start - above - (last - first)), pads[1])
 
     def scatter(self, xp: ArrayModule, parts: Array, shape: Sequence[int]) -> Array:
-        """Adds up what belongs to each pixel: the way back from ``view``.
+        """Sum the contributions to each pixel: the way back from ``view``.
 
         Args:
             xp: numpy or cupy.
             parts: ``[batch, out_height, out_width, rows, columns, channels]``.
-            shape: of the images, NHWC.
+            shape: NHWC shape of the images.
         """
         batch, height, width, channels = shape
         out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
         loop = compiled("scatter", parts) if xp is np else None
         if loop is not None:
-            found = np.empty((batch, height, width, channels), parts.dtype)
-            loop(parts, found, top, left, *self.strides, *self.dilations)
-            return found
+            pixels = np.empty((batch, height, width, channels), parts.dtype)
+            loop(parts, pixels, top, left, *self.strides, *self.dilations)
+            return pixels
         inner = (slice(None), slice(top, top + height), slice(left, left + width))
         sizes = (batch, height + top + bottom, width + left + right)
         images = xp.zeros((*sizes, channels), parts.dtype)
@@ -163,12 +163,12 @@ class Window:
         return xp.ascontiguousarray(images[inner])
 
     def scatter_planes(self, xp: ArrayModule, parts: Array, shape: Sequence[int]) -> Array:
-        """As ``scatter``, for few channels, as NumPy's loops run along the last axis.
+        """``scatter`` for few channels, because NumPy's inner loops run along the last axis.
 
         Args:
             xp: numpy or cupy.
             parts: ``[rows, columns, channels, batch, out_height, out_width]``.
-            shape: of the images, NHWC.
+            shape: NHWC shape of the images.
         """
         batch, height, width, channels = shape
         out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
@@ -185,7 +185,7 @@ class Window:
             yield row, column, where
 
     def positions(self, out_height: int, out_width: int) -> list[tuple[slice, slice, slice]]:
-        """For each position in a window, row by row, where the pixels there lie in padded NHWC images."""
+        """Return the slices of padded NHWC images for each position in the windows, row by row."""
         return [
             (slice(None), self.along(0, row, out_height), self.along(1, column, out_width))
             for row in range(self.rows)
@@ -193,7 +193,7 @@ class Window:
         ]
 
     def along(self, axis: int, offset: int, count: int) -> slice:
-        """Where the pixels at one position of all windows lie in the padded image."""
+        """Return the slice of padded images at one position of all windows."""
         start, stride = offset * self.dilations[axis], self.strides[axis]
         return slice(start, start + (count - 1) * stride + 1, stride)
 
@@ -201,7 +201,7 @@ class Window:
 def padded(
     xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0, name: str = "padded"
 ) -> Array:
-    """NHWC images with a border, where there is one in ``scratch`` of that name."""
+    """Return NHWC images with a border, in ``scratch`` under that name if there is one."""
     (top, bottom), (left, right) = pads
     if not (top or bottom or left or right):
         return images
@@ -218,28 +218,28 @@ def padded(
 
 
 def format_of(attrs: Mapping[str, Any]) -> str:
-    """The node's data format, ``NHWC`` where it has none."""
+    """Return the node's data format, ``NHWC`` by default."""
     return attrs.get("data_format", b"NHWC").decode()
 
 
 def spatial(values: Sequence[Any], data_format: str) -> tuple[Any, Any]:
-    """The items of a list in the data format that belong to height and width."""
+    """Return a list's items for height and width, in the given data format."""
     return (values[2], values[3]) if data_format == "NCHW" else (values[1], values[2])
 
 
 def other_axes(values: Sequence[Any], data_format: str) -> tuple[Any, Any]:
-    """The items of a list in the data format that belong to batch and channels."""
+    """Return a list's items for batch and channels, in the given data format."""
     return values[0], values[1] if data_format == "NCHW" else values[3]
 
 
 def is_only_spatial(attrs: Mapping[str, Any]) -> bool:
-    """Whether a pooling's window and strides are 1 along batch and channels."""
+    """Return whether a pooling's window and strides are 1 along batch and channels."""
     data_format = format_of(attrs)
     return all(other_axes(attrs[name], data_format) == (1, 1) for name in ("ksize", "strides"))
 
 
 def window_of(attrs: Mapping[str, Any], rows: int, columns: int) -> Window:
-    """The window of a node with these attributes."""
+    """Return the window of a node with these attributes."""
     data_format = format_of(attrs)
     pads = attrs.get("explicit_paddings") or ()
     pairs = [(pads[i], pads[i + 1]) for i in range(0, len(pads), 2)]
@@ -254,22 +254,22 @@ def window_of(attrs: Mapping[str, Any], rows: int, columns: int) -> Window:
 
 
 def to_nhwc(images: Any, data_format: str) -> Any:
-    """Images in NHWC order, as a view."""
+    """Return images in NHWC order, as a view."""
     return images.transpose(0, 2, 3, 1) if data_format == "NCHW" else images
 
 
 def from_nhwc(xp: ArrayModule, images: Array, data_format: str) -> Array:
-    """NHWC images in the node's order."""
+    """Return NHWC images in the node's order."""
     return xp.ascontiguousarray(images.transpose(0, 3, 1, 2)) if data_format == "NCHW" else images
 
 
-def require_nhwc_on_cpu(ctx: KernelContext, what: str) -> None:
-    """UnimplementedError for NCHW on a CPU, where TensorFlow has no kernel for it."""
+def require_nhwc_on_cpu(ctx: KernelContext, op_name: str) -> None:
+    """Raise UnimplementedError for NCHW on a CPU, for which TensorFlow has no kernel."""
     if ctx.device_type == "CPU" and format_of(ctx.op.attrs) != "NHWC":
         raise UnimplementedError(
             ctx.op,
             ctx.op,
-            f"The {what} op currently only supports the NHWC tensor format on the CPU. The op was given the format: "
+            f"The {op_name} op currently only supports the NHWC tensor format on the CPU. The op was given the format: "
             f"{format_of(ctx.op.attrs)}",
             hint="use data_format='NHWC', or place the node on a GPU",
         )
@@ -278,7 +278,7 @@ def require_nhwc_on_cpu(ctx: KernelContext, what: str) -> None:
 def image_shape(
     op: Operation, images: TensorShape, rows: int | None, columns: int | None, channels: int | None
 ) -> TensorShape:
-    """The shape, in the node's data format, of what windows of that size give."""
+    """Return the shape, in the node's data format, of the output of windows of that size."""
     data_format = format_of(op.attrs)
     sizes = require_rank(images, 4).sizes
     assert sizes is not None

@@ -1,1 +1,1 @@
-"""Random tensors, with TensorFlow's numbers."""
+"""Random tensors with TensorFlow's numbers."""

@@ -1,13 +1,13 @@
-"""TensorFlow's random numbers: the Philox 4x32-10 generator and the distributions made from its bits.
+"""TensorFlow's random numbers: the Philox 4x32-10 generator and distributions made from its bits.
 
-A generator is a key of two words and a counter of four. Each counter value gives four 32-bit words through ten rounds
-of multiplication and exclusive or, so that any part of the stream can be computed on its own, and whole blocks at once:
+A generator has a key of two words and a counter of four. Ten rounds of multiplication and exclusive or turn each
+counter value into four 32-bit words, so that any part of the stream can be computed independently, and in whole blocks:
 
-    counter      c      c+1     c+2    ...          a run of n outputs takes the blocks from c on and then moves the
-    words       4 x 32  4 x 32  4 x 32              counter on by 256 n, as much as a distribution might ever need
+    counter      c      c+1     c+2    ...          a run of n outputs uses the blocks from c on and then advances the
+    words       4 x 32  4 x 32  4 x 32              counter by 256 n, the most that a distribution can need
 
-Bits become floats in [1, 2) by way of the mantissa, normals by Box and Muller; the logarithm, sine and cosine are
-computed in float64 and rounded, which gives what the C library gives in float32.
+Bits become floats in [1, 2) through the mantissa, and normals by the Box-Muller transform. Logarithm, sine and cosine
+are computed in float64 and rounded, which matches the C library's float32 results.
 
 >>> import numpy as np
 >>> uniform(np, Philox(1, 2).reserve(3, 256), 3, np.float32)
@@ -36,15 +36,15 @@ _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 
 _BLOCK_BYTES = 512
-"""What the work on a block goes over, about."""
+"""Approximate memory of the work on a block, in bytes."""
 
 RESERVED = 256
-"""How far, in 128-bit blocks, the counter moves on per output that a run asks for."""
+"""Counter advance, in 128-bit blocks, per output of a run."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Where a part of the random bits begins."""
+    """Start of a part of the random bits."""
 
     key: tuple[int, int]
     """Two 32-bit words."""
@@ -52,11 +52,11 @@ class Stream:
     """128 bits."""
 
     def skip(self, blocks: int) -> Stream:
-        """The stream so many blocks later."""
+        """Return the stream ``blocks`` blocks later."""
         return Stream(self.key, (self.counter + blocks) % (1 << 128))
 
     def words(self, xp: ArrayModule, blocks: int, first: Array | None = None) -> Array:
-        """Random words ``[blocks, 4]``, uint32; of the blocks numbered ``first`` (uint64 array) where given."""
+        """Return random words ``[blocks, 4]``, uint32, optionally for the block numbers ``first`` (uint64)."""
         result = xp.empty((blocks, 4), xp.uint32)
 
         def piece(part: slice) -> None:
@@ -66,9 +66,9 @@ class Stream:
         return result
 
     def _write_words(self, xp: ArrayModule, result: Array, first: Array) -> None:
-        """Computes some blocks: those from the number ``first`` on, or those whose numbers ``first`` holds.
+        """Compute some blocks: those from number ``first`` on, or those whose numbers are in ``first``.
 
-        The first and the third word of a counter take the same way, and the second and the fourth.
+        The first and third words of a counter go through the same steps, as do the second and fourth.
         """
         count, word, half = len(result), xp.dtype(xp.uint64), xp.uint64(32)
         numbers = xp.arange(first, first + count, dtype=word) if isinstance(first, int) else first
@@ -102,7 +102,7 @@ def _round_keys(key: tuple[int, int]) -> tuple[tuple[tuple[int], tuple[int]], ..
 
 
 class Philox:
-    """The generator of one random op in one session; each run takes the next part of its stream."""
+    """The generator of one random op in one session; each run uses the next part of its stream."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         seed, seed2 = seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF
@@ -111,13 +111,13 @@ class Philox:
 
     @classmethod
     def seeded(cls, seed: int, seed2: int) -> Philox:
-        """The generator of an op's two seeds; of random ones where both are 0."""
+        """Return the generator for an op's two seeds; if both are 0, with random seeds."""
         if seed == 0 and seed2 == 0:
             return cls(*(int.from_bytes(os.urandom(8), "little") for _ in range(2)))
         return cls(seed, seed2)
 
     def reserve(self, outputs: int, multiplier: int = RESERVED) -> Stream:
-        """The stream for a run; the next run's begins ``outputs * multiplier`` blocks later."""
+        """Return the stream for a run; the next run's starts ``outputs * multiplier`` blocks later."""
         with self._lock:
             stream = self._next
             self._next = stream.skip(outputs * multiplier)
@@ -125,7 +125,7 @@ class Philox:
 
 
 def uniform(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
-    """``count`` floating values in [0, 1)."""
+    """Return ``count`` floating values in [0, 1)."""
     kind = xp.dtype(dtype)
     if kind.itemsize == 8:
         words = stream.words(xp, -(-count // 2)).reshape(-1, 2)
@@ -139,7 +139,7 @@ def uniform(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
 
 
 def unit_float(xp: ArrayModule, words: Array) -> Array:
-    """Words as float32 numbers in [0, 1)."""
+    """Return words as float32 numbers in [0, 1)."""
     return (words & xp.uint32(0x7FFFFF) | xp.uint32(127 << 23)).view(xp.float32) - xp.float32(1)
 
 
@@ -149,14 +149,14 @@ def _unit_double(xp: ArrayModule, first: Array, second: Array) -> Array:
 
 
 def uniform_double_pairs(xp: ArrayModule, words: Array) -> Array:
-    """Two float64 numbers in [0, 1) from each four words, ``[n, 4]`` to ``[n, 2]``."""
+    """Return two float64 numbers in [0, 1) for each four words, ``[n, 4]`` to ``[n, 2]``."""
     return xp.stack(
         [_unit_double(xp, words[:, 0], words[:, 1]), _unit_double(xp, words[:, 2], words[:, 3])], axis=1
     )
 
 
 def integers(xp: ArrayModule, stream: Stream, count: int, low: int, high: int, dtype: Array) -> Array:
-    """``count`` integers from ``low`` up to but not including ``high``; int32 or int64."""
+    """Return ``count`` integers from ``low`` to ``high``, exclusive; int32 or int64."""
     kind = xp.dtype(dtype)
     if kind.itemsize == 4:
         words = stream.words(xp, -(-count // 4)).reshape(-1)[:count]
@@ -169,7 +169,7 @@ def integers(xp: ArrayModule, stream: Stream, count: int, low: int, high: int, d
 
 
 def _normal_pairs(xp: ArrayModule, words: Array) -> Array:
-    """Two float32 normals from each pair of words, ``[n, 2]`` to ``[n, 2]``."""
+    """Return two float32 normals for each pair of words, ``[n, 2]`` to ``[n, 2]``."""
     first = xp.maximum(unit_float(xp, xp.ascontiguousarray(words[:, 0])), xp.float32(1e-7))
     angle = (2.0 * math.pi * unit_float(xp, xp.ascontiguousarray(words[:, 1])).astype(xp.float64)).astype(
         xp.float32
@@ -183,7 +183,7 @@ def _normal_pairs(xp: ArrayModule, words: Array) -> Array:
 
 
 def normal_double_pairs(xp: ArrayModule, words: Array) -> Array:
-    """Two float64 normals from each four words, ``[n, 4]`` to ``[n, 2]``."""
+    """Return two float64 normals for each four words, ``[n, 4]`` to ``[n, 2]``."""
     first = xp.maximum(_unit_double(xp, words[:, 0], words[:, 1]), 1e-7)
     angle = 2.0 * math.pi * _unit_double(xp, words[:, 2], words[:, 3])
     radius = xp.sqrt(-2.0 * xp.log(first))
@@ -191,7 +191,7 @@ def normal_double_pairs(xp: ArrayModule, words: Array) -> Array:
 
 
 def normal(xp: ArrayModule, stream: Stream, count: int, dtype: Array) -> Array:
-    """``count`` values of the standard normal distribution."""
+    """Return ``count`` values of the standard normal distribution."""
     kind = xp.dtype(dtype)
     size, pairs = _normals(kind)
     blocks = -(-count // size)
@@ -206,7 +206,7 @@ def normal(xp: ArrayModule, stream: Stream, count: int, dtype: Array) -> Array:
 
 
 def _normals(kind: Any) -> tuple[int, Callable[[Any, Any], Any]]:
-    """How many normals of that type come from a block, and the function that makes them of ``[blocks, 4]`` words."""
+    """Return the number of normals per block, and the function that computes them from ``[blocks, 4]`` words."""
     if kind.itemsize == 8:
         return 2, normal_double_pairs
     return 4, lambda xp, words: _normal_pairs(xp, words.reshape(-1, 2))
@@ -216,10 +216,10 @@ _LIMIT = 2.0
 
 
 def truncated_normal(xp: ArrayModule, stream: Stream, count: int, dtype: Array) -> Array:
-    """``count`` normals, those beyond two standard deviations drawn again.
+    """Return ``count`` normals; those beyond two standard deviations are redrawn.
 
-    Outputs come in groups (of 4, or 2 in float64) that each have a stretch of the stream of their own, so that drawing
-    again in one group does not move the others.
+    Outputs come in groups (of 4, or 2 for float64). Each group has its own stretch of the stream, so redrawing in one
+    group does not shift the others.
     """
     kind = xp.dtype(dtype)
     size, pairs = _normals(kind)
@@ -236,15 +236,15 @@ def truncated_normal(xp: ArrayModule, stream: Stream, count: int, dtype: Array) 
 def _write_truncated(
     xp: ArrayModule, stream: Stream, part: slice, result: Array, pairs: Callable[[Any, Any], Any]
 ) -> None:
-    """Some groups: the first block of each is right where none of it is beyond the limit, else blocks are drawn on."""
+    """Write some groups: the first block of each if all its values are within the limit, otherwise further blocks."""
     size = result.shape[1]
     starts = xp.arange(part.start, part.stop, dtype=xp.uint64) * xp.uint64(size * RESERVED // 4)
     result[...] = pairs(xp, stream.words(xp, len(starts), starts)).reshape(-1, size)
     open_groups = xp.flatnonzero((xp.absolute(result) >= _LIMIT).any(axis=1))
     filled = xp.zeros(len(result), xp.int64)
-    drawn, blocks = 0, 3
+    sets, blocks = 0, 3
     while len(open_groups):
-        first = starts[open_groups][:, None] + xp.arange(drawn, drawn + blocks, dtype=xp.uint64)
+        first = starts[open_groups][:, None] + xp.arange(sets, sets + blocks, dtype=xp.uint64)
         words = stream.words(xp, first.size, first.reshape(-1))
         values = pairs(xp, words).reshape(len(open_groups), -1)
         inside = xp.absolute(values) < _LIMIT
@@ -253,4 +253,4 @@ def _write_truncated(
         result[open_groups[rows], places[rows, columns]] = values[rows, columns]
         filled[open_groups] += inside.sum(axis=1)
         open_groups = open_groups[filled[open_groups] < size]
-        drawn += blocks
+        sets += blocks

@@ -1,7 +1,7 @@
-"""Random tensors, with TensorFlow's own numbers for the same seeds.
+"""Random tensors with TensorFlow's numbers for the same seeds.
 
-An op's seeds are the graph's (``set_random_seed``) and its own (``seed=``, else its number in the graph). Where neither
-is given they are drawn once per session. Each run of an op continues its own stream.
+An op's seeds are the graph's (``set_random_seed``) and its own (``seed=``, by default its number in the graph). If
+neither is given, they are drawn once per session. Each run of an op continues the op's stream.
 
 Source: tensorflow/python/framework/random_seed.py, ops/random_ops.py and tensorflow/core/kernels/random_op.cc,
 random_shuffle_op.cc, multinomial_op.cc, release 1.15.
@@ -43,17 +43,16 @@ _LARGEST = 2**31 - 1
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Sets the default graph's seed: its random ops made from now on give the same numbers in every session.
+    """Set the default graph's seed: random ops added from now on produce the same numbers in every session.
 
     Args:
-        seed: an integer; None: no seed. Ops without a seed of their own take their number in the graph as the second
-            one.
+        seed: an integer; None: no seed. Ops without their own seed use their number in the graph as the second seed.
     """
     get_default_graph().seed = seed
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The two seeds of a random op that is about to be made.
+    """Return the two seeds of a new random op.
 
     >>> get_seed(7)
     (87654321, 7)
@@ -62,8 +61,8 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         op_seed: the op's own seed, or None.
 
     Returns:
-        The graph's seed (a fixed number where it has none) and the op's (its number in the graph where it has none);
-        (None, None), for unpredictable numbers, where neither is given.
+        The graph's seed (by default a fixed number) and the op's (by default its number in the graph); (None, None),
+        for unpredictable numbers, if neither is given.
     """
     graph = get_default_graph()
     if graph.seed is not None:
@@ -72,12 +71,12 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         seeds = DEFAULT_GRAPH_SEED, op_seed
     else:
         return None, None
-    one, other = (seed % _LARGEST for seed in seeds)
-    return (0, _LARGEST) if (one, other) == (0, 0) else (one, other)
+    first, second = (seed % _LARGEST for seed in seeds)
+    return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
 
 
 def generator_of(ctx: Any, seed: int, seed2: int) -> philox.Philox:
-    """The node's generator in the session, made at its first run."""
+    """Return the node's generator in the session; make it at the first run."""
     generator: philox.Philox = ctx.session.kernel_state(
         ctx.op.name, lambda: philox.Philox.seeded(seed, seed2)
     )
@@ -85,7 +84,7 @@ def generator_of(ctx: Any, seed: int, seed2: int) -> philox.Philox:
 
 
 def sizes_of(shape: ShapeLike) -> tuple[int, ...]:
-    """The sizes in an array; InvalidArgumentError where one is negative."""
+    """Return the sizes in an array; raise InvalidArgumentError if one is negative."""
     sizes = tuple(list_of(shape, "shape must be a vector of {int32,int64}, got shape"))
     for index, size in enumerate(sizes):
         if size < 0:
@@ -110,7 +109,7 @@ not_differentiable(
 
 
 def shape_argument(shape: Any) -> Any:
-    """The sizes of a random tensor as a tensor, of int64 where one needs it.
+    """Return the sizes of a random tensor as a tensor, int64 if one requires it.
 
     Source: tensorflow/python/framework/tensor_util.py (shape_tensor), release 1.15.
     """
@@ -126,7 +125,7 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns values spread evenly over ``[minval, maxval)``.
+    """Return values uniformly distributed over ``[minval, maxval)``.
 
     >>> import gpuplace as tf
     >>> sorted(set(tf.Session().run(tf.random_uniform([99], maxval=3, dtype=tf.int32)).tolist()))
@@ -134,8 +133,8 @@ def random_uniform(
 
     Args:
         shape: sizes of the result: a list, or an int32 or int64 vector (on a GPU int32).
-        minval: the least value, a scalar of type ``dtype``; for floating types any shape that broadcasts.
-        maxval: above the greatest, likewise. None: 1, for floating types.
+        minval: the lower bound, a scalar of type ``dtype``; for floating types any shape that broadcasts.
+        maxval: the upper bound, exclusive, in the same form. None: 1, for floating types.
         dtype: floating, int32 or int64.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the op.
@@ -144,8 +143,8 @@ def random_uniform(
         A tensor of that type and shape.
 
     Raises:
-        ValueError: another type, or integers without ``maxval``.
-        InvalidArgumentError: when it runs: a size is negative, or ``minval`` of integers not below ``maxval``.
+        ValueError: the type is not supported, or ``maxval`` is missing for integers.
+        InvalidArgumentError: at run time, a size is negative, or integer ``minval`` is not below ``maxval``.
     """
     kind = as_dtype(dtype)
     if kind.name not in ("float16", "bfloat16", "float32", "float64", "int32", "int64"):
@@ -219,13 +218,13 @@ def _scaled(
 
 @variant_of(_scaled, op_type="RandomStandardNormal", default_name="random_normal")
 def random_normal() -> None:
-    """Returns values of a normal distribution.
+    """Return values of a normal distribution.
 
     Args:
         shape: sizes of the result: a list, or an int32 or int64 vector (on a GPU int32).
-        mean: of type ``dtype``, a scalar or a shape that broadcasts.
-        stddev: standard deviation, likewise.
-        dtype: floating.
+        mean: mean, of type ``dtype``, a scalar or a shape that broadcasts.
+        stddev: standard deviation, in the same form.
+        dtype: a floating type.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the op.
 
@@ -233,20 +232,20 @@ def random_normal() -> None:
         A tensor of that type and shape.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: a size is negative.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, a size is negative.
     """
 
 
 @variant_of(_scaled, op_type="TruncatedNormal", default_name="truncated_normal")
 def truncated_normal() -> None:
-    """Returns values of a normal distribution, none further than two standard deviations from the mean.
+    """Return values of a truncated normal distribution, within two standard deviations of the mean.
 
     Args:
         shape: sizes of the result: a list, or an int32 or int64 vector (on a GPU int32).
-        mean: of type ``dtype``, a scalar or a shape that broadcasts.
-        stddev: standard deviation, likewise.
-        dtype: floating.
+        mean: mean, of type ``dtype``, a scalar or a shape that broadcasts.
+        stddev: standard deviation, in the same form.
+        dtype: a floating type.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the op.
 
@@ -254,8 +253,8 @@ def truncated_normal() -> None:
         A tensor of that type and shape.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: a size is negative.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, a size is negative.
     """
 
 
@@ -270,7 +269,7 @@ def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int,
 
 
 def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Returns the rows of ``value`` in random order; on the CPU only.
+    """Return the rows of ``value`` in random order; on the CPU only.
 
     Args:
         value: ``[n, ...]`` of any type.
@@ -286,7 +285,7 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
 
 @compute("RandomShuffle", own_state=True)
 def _random_shuffle(xp: ArrayModule, value: Array, *, seed: int, seed2: int, ctx: Any) -> Array:
-    """Exchanges each row, from the first on, with one of those at or before it."""
+    """Swap each row, from the first on, with a random one at or before it."""
     generator = generator_of(ctx, seed, seed2)
     if not value.ndim or value.shape[0] <= 1:
         return value
@@ -309,11 +308,11 @@ def multinomial(
     name: str | None = None,
     output_dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Returns classes drawn by their probabilities. Deprecated in 1.15; see ``categorical``.
+    """Draw classes by their probabilities. Deprecated in 1.15; use ``categorical``.
 
     Args:
-        logits: ``[batch, classes]``, floating: logarithms of probabilities that need not add up to 1.
-        num_samples: how many to draw for each row, a scalar int32.
+        logits: ``[batch, classes]``, floating: logarithms of unnormalised probabilities.
+        num_samples: number of samples per row, a scalar int32.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the scope.
         output_dtype: type of the classes, int32 or int64. None: int64.
@@ -323,7 +322,7 @@ def multinomial(
 
     Raises:
         ValueError: ``logits`` is known not to be a matrix.
-        InvalidArgumentError: when it runs: it is none, has no classes, or ``num_samples`` is negative.
+        InvalidArgumentError: at run time, ``logits`` is not a matrix or has no classes, or ``num_samples`` is negative.
     """
     with name_scope(name, "multinomial", [logits]):
         return _multinomial(logits, num_samples, output_dtype, seed)
@@ -336,11 +335,11 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns classes drawn by their probabilities: ``tf.random.categorical``.
+    """Draw classes by their probabilities: ``tf.random.categorical``.
 
     Args:
-        logits: ``[batch, classes]``, floating: logarithms of probabilities that need not add up to 1.
-        num_samples: how many to draw for each row, a scalar int32.
+        logits: ``[batch, classes]``, floating: logarithms of unnormalised probabilities.
+        num_samples: number of samples per row, a scalar int32.
         dtype: type of the classes, int32 or int64. None: int64.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the scope.
@@ -350,7 +349,7 @@ def categorical(
 
     Raises:
         ValueError: ``logits`` is known not to be a matrix.
-        InvalidArgumentError: when it runs: it is none, has no classes, or ``num_samples`` is negative.
+        InvalidArgumentError: at run time, ``logits`` is not a matrix or has no classes, or ``num_samples`` is negative.
     """
     with name_scope(name, "categorical", [logits]):
         return _multinomial(logits, num_samples, dtype, seed)
@@ -376,17 +375,17 @@ def _multinomial_kernel(
 def classes_drawn(
     xp: Any, logits: Array, num_samples: Array, reserve: Callable[[int], philox.Stream], output_dtype: Any
 ) -> Any:
-    """Searches uniform numbers in the running sums of the probabilities; without a finite logit: the last class.
+    """Draw classes by searching uniform numbers in the cumulative probabilities; the last class without a finite logit.
 
     Args:
         xp: numpy or cupy.
         logits: ``[batch, classes]``.
-        num_samples: for each row.
-        reserve: gives the stream for so many outputs.
-        output_dtype: the type of the classes.
+        num_samples: number of samples per row.
+        reserve: function that returns the stream for a number of outputs.
+        output_dtype: dtype of the classes.
 
     Raises:
-        InvalidArgumentError: ``logits`` is no matrix or has no classes, or ``num_samples`` is negative.
+        InvalidArgumentError: ``logits`` is not a matrix or has no classes, or ``num_samples`` is negative.
     """
     count = int_of(num_samples, "num_samples should be a scalar, got shape")
     if logits.ndim != 2:
@@ -403,9 +402,9 @@ def classes_drawn(
     top = xp.max(xp.where(finite, wide, -xp.inf), axis=1, keepdims=True)
     weights = xp.where(finite, xp.exp(wide - xp.where(xp.isfinite(top), top, 0)), 0.0)
     sums = xp.cumsum(weights, axis=1)
-    wanted = uniform * sums[:, -1:]
-    found = (sums[:, None, :] <= wanted[:, :, None]).sum(axis=2)
-    return xp.minimum(found, classes - 1).astype(output_dtype.as_numpy_dtype)
+    targets = uniform * sums[:, -1:]
+    samples = (sums[:, None, :] <= targets[:, :, None]).sum(axis=2)
+    return xp.minimum(samples, classes - 1).astype(output_dtype.as_numpy_dtype)
 
 
 @shape_function("Multinomial")
@@ -419,11 +418,11 @@ def _multinomial_shape(op: Operation) -> Any:
 def random_crop(
     value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns a part of ``value`` that begins at a random place.
+    """Return a block of ``value`` at a random position.
 
     Args:
         value: a tensor of any type.
-        size: its sizes, an int32 vector as long as the rank.
+        size: the block's sizes, an int32 vector of length ``rank``.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the op.
 
@@ -431,15 +430,15 @@ def random_crop(
         A tensor of ``value``'s type, of shape ``size``.
 
     Raises:
-        InvalidArgumentError: when it runs: ``value`` is smaller than ``size``.
+        InvalidArgumentError: at run time, ``value`` is smaller than ``size``.
     """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, "int32", name="size")
-        given = shape_of(value)
-        fits = reduce_all(given >= size)
-        check = Assert(fits, ["Need value.shape >= size, got ", given, size])
-        given = with_dependencies([check], given)
-        limit = given - size + 1
-        offset = random_uniform(shape_of(given), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
+        shape = shape_of(value)
+        fits = reduce_all(shape >= size)
+        check = Assert(fits, ["Need value.shape >= size, got ", shape, size])
+        shape = with_dependencies([check], shape)
+        limit = shape - size + 1
+        offset = random_uniform(shape_of(shape), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
         return new("Slice", scope, input=value, begin=offset, size=size)

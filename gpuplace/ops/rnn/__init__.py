@@ -1,1 +1,1 @@
-"""Recurrent nets: cells, and what runs them over sequences."""
+"""Recurrent networks: cells, and functions that run them over sequences."""

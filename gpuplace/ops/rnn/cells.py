@@ -1,10 +1,10 @@
-"""``tf.nn.rnn_cell``: what one step of a recurrent net does.
+"""``tf.nn.rnn_cell``: single steps of recurrent networks.
 
-A cell takes the input of a step and the state, and gives the output and the next state:
+A cell maps the input of a step and the state to the output and the next state:
 
     output, state = cell(inputs, state)        inputs [batch, size], output [batch, cell.output_size]
 
-Cells are layers: their variables are made at the first step and shared by the others.
+Cells are layers: the first step makes their variables, which later steps share.
 
 Source: tensorflow/python/ops/rnn_cell_impl.py and rnn_cell_wrapper_impl.py, release 1.15.
 """
@@ -41,17 +41,17 @@ __all__ = [
 
 
 _WEIGHTS_VARIABLE_NAME, _BIAS_VARIABLE_NAME = "kernel", "bias"
-"""Names that cells of scripts take from here."""
+"""Names that user-defined cells import from here."""
 
 
 def require_cell(name: str, cell: Any) -> None:
-    """TypeError where something is no cell.
+    """Raise TypeError if an object is not a cell.
 
     Args:
-        name: name of the argument, which is said.
-        cell: what was given.
+        name: name of the argument, for the message.
+        cell: the object to check.
     """
-    wanted = (
+    requirements = (
         (hasattr(cell, "output_size"), "'output_size' property is missing"),
         (hasattr(cell, "state_size"), "'state_size' property is missing"),
         (
@@ -60,28 +60,28 @@ def require_cell(name: str, cell: Any) -> None:
         ),
         (callable(cell), "is not callable"),
     )
-    missing = [sentence for is_there, sentence in wanted if not is_there]
+    missing = [sentence for is_there, sentence in requirements if not is_there]
     if missing:
         raise TypeError(f"The argument {name!r} ({cell}) is not an RNNCell: {', '.join(missing)}.")
 
 
 def _vectors(*parts: Any) -> list[Tensor | None]:
-    """Sizes as vectors: of a tensor, or of sizes that are all known; else None."""
-    found: list[Tensor | None] = []
+    """Return sizes as vectors: of a tensor, or of fully known sizes; otherwise None."""
+    vectors: list[Tensor | None] = []
     for part in parts:
         if isinstance(part, Tensor):
-            found.append(reshaping.expand_dims(part, 0) if part.shape.ndims == 0 else part)
+            vectors.append(reshaping.expand_dims(part, 0) if part.shape.ndims == 0 else part)
         else:
             shape: Any = as_shape(part)
-            found.append(constant.constant(shape.as_list(), int32) if shape.is_fully_defined() else None)
-    return found
+            vectors.append(constant.constant(shape.as_list(), int32) if shape.is_fully_defined() else None)
+    return vectors
 
 
 def joined_sizes(first: Any, second: Any) -> Any:
-    """The sizes of ``first`` followed by those of ``second``, as a tensor; each may be a tensor.
+    """Return the sizes of ``first`` followed by those of ``second``, as a tensor; each may be a tensor.
 
     Raises:
-        ValueError: one is not known.
+        ValueError: a size is unknown.
     """
     parts = _vectors(first, second)
     if None in parts:
@@ -90,13 +90,13 @@ def joined_sizes(first: Any, second: Any) -> Any:
 
 
 def known_sizes(first: Any, second: Any) -> TensorShape:
-    """What is known of the sizes of ``first`` followed by those of ``second``; leaves constants, as in TensorFlow."""
+    """Return the static sizes of ``first`` followed by those of ``second``; adds constants, as TensorFlow does."""
     _vectors(first, second)
-    one, other = (_known(part) for part in (first, second))
-    return one.concatenate(other)
+    left, right = (_static_sizes(part) for part in (first, second))
+    return left.concatenate(right)
 
 
-def _known(part: Any) -> TensorShape:
+def _static_sizes(part: Any) -> TensorShape:
     if not isinstance(part, Tensor):
         return as_shape(part)
     value = constant_value(part)
@@ -108,9 +108,9 @@ def _known(part: Any) -> TensorShape:
 
 def zeros_of(state_size: Any, batch_size: Any, dtype: DTypeLike) -> Any:
     def zeros(size: Any) -> Tensor:
-        made = constant.zeros(joined_sizes(batch_size, size), dtype)
-        made.set_shape(known_sizes(batch_size, size))
-        return made
+        state = constant.zeros(joined_sizes(batch_size, size), dtype)
+        state.set_shape(known_sizes(batch_size, size))
+        return state
 
     return nest.map_structure(zeros, state_size)
 
@@ -118,9 +118,9 @@ def zeros_of(state_size: Any, batch_size: Any, dtype: DTypeLike) -> Any:
 def _require_floating(dtype: Any) -> None:
     if dtype is None:
         return
-    found = as_dtype(dtype)
-    if not found.is_floating and not found.is_complex:
-        raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {found}")
+    kind = as_dtype(dtype)
+    if not kind.is_floating and not kind.is_complex:
+        raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {kind}")
 
 
 def _checked(*inputs: Any) -> None:
@@ -129,13 +129,13 @@ def _checked(*inputs: Any) -> None:
 
 
 class RNNCell(Layer):
-    """A cell; a subclass has ``state_size``, ``output_size`` and ``call(inputs, state)``.
+    """Base class of cells; a subclass has ``state_size``, ``output_size`` and ``call(inputs, state)``.
 
     Args:
-        trainable: collect the variables among the trainable ones.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        trainable: whether to add the variables to the trainable variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config: tuple[str, ...] | None = ()
@@ -157,10 +157,10 @@ class RNNCell(Layer):
         raise NotImplementedError("Abstract method")
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the variables; without a method of its own a cell makes them in ``call``.
+        """Make the variables; a cell without this method makes them in ``call``.
 
         Args:
-            input_shape: what is known of the shape of the input.
+            input_shape: static shape of the input.
         """
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -180,34 +180,34 @@ class RNNCell(Layer):
     def get_initial_state(
         self, inputs: TensorLike | None = None, batch_size: Any = None, dtype: DTypeLike | None = None
     ) -> Any:
-        """A state of zeros for inputs.
+        """Return a zero state for inputs.
 
         Args:
-            inputs: the input of a step, whose batch size and type count; None: those given.
+            inputs: the input of a step, which determines batch size and dtype; None: use the arguments.
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
-            As ``zero_state``.
+            A state as from ``zero_state``.
 
         Raises:
-            ValueError: batch size or type are missing, or others than those of ``inputs``.
+            ValueError: batch size or dtype are missing, or differ from those of ``inputs``.
         """
         if inputs is not None:
             tensor = convert_to_tensor(inputs, name="inputs")
-            known = tensor.shape[0].value
-            given = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
-            if batch_size is not None and known != given:
+            static_batch = tensor.shape[0].value
+            requested = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+            if batch_size is not None and static_batch != requested:
                 raise ValueError(
                     "batch size from input tensor is different from the input param. Input tensor batch: "
-                    f"{known}, batch_size: {batch_size}"
+                    f"{static_batch}, batch_size: {batch_size}"
                 )
             if dtype is not None and tensor.dtype != as_dtype(dtype):
                 raise ValueError(
                     "dtype from input tensor is different from the input param. Input tensor dtype: "
                     f"{tensor.dtype}, dtype: {dtype}"
                 )
-            batch_size = known or reshaping.shape(tensor)[0]
+            batch_size = static_batch or reshaping.shape(tensor)[0]
             dtype = tensor.dtype
         if batch_size is None or dtype is None:
             raise ValueError(
@@ -217,21 +217,21 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros.
+        """Return a zero state.
 
         Args:
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
-            The structure of ``state_size`` with tensors ``[batch_size, size]``.
+            Tensors ``[batch_size, size]`` in the structure of ``state_size``.
         """
         with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
             return zeros_of(self.state_size, batch_size, dtype)
 
 
 class LayerRNNCell(RNNCell):
-    """A cell that makes its variables in ``build``, straight in its own scope."""
+    """A cell that makes its variables in ``build``, directly in its own scope."""
 
     _num_units: int
 
@@ -260,7 +260,7 @@ class LayerRNNCell(RNNCell):
 
 
 class BasicRNNCell(LayerRNNCell):
-    """``output = state = activation([inputs, state] * kernel + bias)``.
+    """Basic cell: ``output = state = activation([inputs, state] * kernel + bias)``.
 
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
@@ -271,10 +271,10 @@ class BasicRNNCell(LayerRNNCell):
     Args:
         num_units: size of the output and the state.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = ("num_units", "activation", "reuse")
@@ -294,13 +294,13 @@ class BasicRNNCell(LayerRNNCell):
         self._activation = trigonometry.tanh if activation is None else activation_of(activation)
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias.
+        """Make the kernel and the bias.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth = self._depth(input_shape)
         self._kernel = self.add_variable("kernel", [depth + self._num_units, self._num_units])
@@ -310,12 +310,12 @@ class BasicRNNCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
@@ -325,17 +325,17 @@ class BasicRNNCell(LayerRNNCell):
 
 
 class GRUCell(LayerRNNCell):
-    """A gated recurrent unit.
+    """Gated recurrent unit (GRU).
 
     Args:
         num_units: size of the output and the state.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        kernel_initializer: of both kernels; None: the scope's.
-        bias_initializer: of both biases; None: ones for the gates, zeros for the candidate.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        kernel_initializer: initializer of both kernels; None: the scope's.
+        bias_initializer: initializer of both biases; None: ones for the gates, zeros for the candidate.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = ("num_units", "kernel_initializer", "bias_initializer", "activation", "reuse")
@@ -359,45 +359,49 @@ class GRUCell(LayerRNNCell):
         self._bias_initializer = initializer_of(bias_initializer)
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernels and the biases.
+        """Make the kernels and the biases.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units, dtype = self._depth(input_shape), self._num_units, self._dtype or "float32"
-        given = self._bias_initializer
-        made = self.add_variable
-        self._gate_kernel = made(
+        bias_initializer = self._bias_initializer
+        add = self.add_variable
+        self._gate_kernel = add(
             "gates/kernel", [depth + units, 2 * units], initializer=self._kernel_initializer
         )
-        self._gate_bias = made(
-            "gates/bias", [2 * units], initializer=Constant(1.0, dtype=dtype) if given is None else given
+        self._gate_bias = add(
+            "gates/bias",
+            [2 * units],
+            initializer=Constant(1.0, dtype=dtype) if bias_initializer is None else bias_initializer,
         )
-        self._candidate_kernel = made(
+        self._candidate_kernel = add(
             "candidate/kernel", [depth + units, units], initializer=self._kernel_initializer
         )
-        self._candidate_bias = made(
-            "candidate/bias", [units], initializer=Zeros(dtype=dtype) if given is None else given
+        self._candidate_bias = add(
+            "candidate/bias",
+            [units],
+            initializer=Zeros(dtype=dtype) if bias_initializer is None else bias_initializer,
         )
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
         gates = bias_add(matmul(joining.concat([inputs, state], 1), self._gate_kernel), self._gate_bias)
         reset, update = joining.split(trigonometry.sigmoid(gates), 2, axis=1)
-        kept = reset * state
-        candidate = matmul(joining.concat([inputs, kept], 1), self._candidate_kernel)
+        retained = reset * state
+        candidate = matmul(joining.concat([inputs, retained], 1), self._candidate_kernel)
         fresh = self._activation(bias_add(candidate, self._candidate_bias))
         output = update * state + (1 - update) * fresh
         return output, output
@@ -409,25 +413,25 @@ class _StateTuple(NamedTuple):
 
 
 class LSTMStateTuple(_StateTuple):
-    """The state of an LSTM cell: ``c``, what it remembers, and ``h``, its output."""
+    """State of an LSTM cell: ``c``, the memory, and ``h``, the output."""
 
     __slots__ = ()
 
     @property
     def dtype(self) -> DType:
-        """The type of both.
+        """The common dtype of both tensors.
 
         Raises:
-            TypeError: they differ.
+            TypeError: the dtypes differ.
         """
         if self.c.dtype != self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
-        found: DType = self.c.dtype
-        return found
+        common: DType = self.c.dtype
+        return common
 
 
 class BasicLSTMCell(LayerRNNCell):
-    """A long short-term memory without peepholes, clipping or projection.
+    """Long short-term memory (LSTM) without peepholes, clipping or projection.
 
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
@@ -437,13 +441,13 @@ class BasicLSTMCell(LayerRNNCell):
 
     Args:
         num_units: size of the output and of both parts of the state.
-        forget_bias: added to the gates that forget.
-        state_is_tuple: the state is an ``LSTMStateTuple``; otherwise one tensor ``[batch, 2 * num_units]``.
+        forget_bias: added to the forget gates.
+        state_is_tuple: whether the state is an ``LSTMStateTuple``; otherwise one tensor ``[batch, 2 * num_units]``.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = ("num_units", "forget_bias", "state_is_tuple", "activation", "reuse")
@@ -474,13 +478,13 @@ class BasicLSTMCell(LayerRNNCell):
         )
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias.
+        """Make the kernel and the bias.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units = self._depth(input_shape), self._num_units
         self._kernel = self.add_variable("kernel", [depth + units, 4 * units])
@@ -488,12 +492,12 @@ class BasicLSTMCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
@@ -502,8 +506,8 @@ class BasicLSTMCell(LayerRNNCell):
         gates = bias_add(matmul(joining.concat([inputs, h], 1), self._kernel), self._bias)
         write, value, keep, show = joining.split(gates, 4, axis=one)
         forget_bias = constant.constant(self._forget_bias, keep.dtype)
-        kept = multiply(c, trigonometry.sigmoid(add(keep, forget_bias)))
-        new_c = add(kept, multiply(trigonometry.sigmoid(write), self._activation(value)))
+        retained = multiply(c, trigonometry.sigmoid(add(keep, forget_bias)))
+        new_c = add(retained, multiply(trigonometry.sigmoid(write), self._activation(value)))
         new_h = multiply(self._activation(new_c), trigonometry.sigmoid(show))
         new_state = (
             LSTMStateTuple(new_c, new_h) if self._state_is_tuple else joining.concat([new_c, new_h], 1)
@@ -512,29 +516,29 @@ class BasicLSTMCell(LayerRNNCell):
 
 
 def _in_parts(count: int | None) -> Any:
-    """What cuts a variable into so many parts; None: nothing does."""
+    """Return a partitioner with ``count`` parts, or None."""
     return None if count is None else fixed_size_partitioner(count)
 
 
 class LSTMCell(LayerRNNCell):
-    """A long short-term memory, with peepholes, clipping and projection where wanted.
+    """Long short-term memory (LSTM) with optional peepholes, clipping and projection.
 
     Args:
-        num_units: size of what it remembers.
-        use_peepholes: the gates see what is remembered.
-        cell_clip: what is remembered is kept between minus this number and it; None: not clipped.
-        initializer: of the kernel, peepholes and projection; None: the scope's.
-        num_proj: size of the output, which is then a projection; None: ``num_units``, without one.
-        proj_clip: the projection is kept between minus this number and it; None: not clipped.
-        num_unit_shards: into how many parts the kernel is cut by rows; None: as the scope's partitioner says.
-        num_proj_shards: the same for the projection.
-        forget_bias: added to the gates that forget.
-        state_is_tuple: the state is an ``LSTMStateTuple``; otherwise one tensor.
+        num_units: size of the memory.
+        use_peepholes: whether to use peepholes, by which the gates see the memory.
+        cell_clip: bound of the memory's absolute values; None: no clipping.
+        initializer: initializer of the kernel, peepholes and projection; None: the scope's.
+        num_proj: size of the output's projection; None: no projection.
+        proj_clip: bound of the projection's absolute values; None: no clipping.
+        num_unit_shards: number of parts of the kernel, by rows; None: the scope's partitioner.
+        num_proj_shards: number of parts of the projection, by rows; None: the scope's partitioner.
+        forget_bias: added to the forget gates.
+        state_is_tuple: whether the state is an ``LSTMStateTuple``; otherwise one tensor.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = (
@@ -599,29 +603,29 @@ class LSTMCell(LayerRNNCell):
         return self._num_proj or self._num_units
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias, peepholes and the projection.
+        """Make the kernel, the bias, the peepholes and the projection.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
-        depth, units, made = self._depth(input_shape), self._num_units, self.add_variable
+        depth, units, add = self._depth(input_shape), self._num_units, self.add_variable
         of_state = units if self._num_proj is None else self._num_proj
-        self._kernel = made(
+        self._kernel = add(
             "kernel",
             [depth + of_state, 4 * units],
             initializer=self._initializer,
             partitioner=_in_parts(self._num_unit_shards),
         )
-        self._bias = made("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
+        self._bias = add("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
         if self._use_peepholes:
-            self._w_f_diag = made("w_f_diag", [units], initializer=self._initializer)
-            self._w_i_diag = made("w_i_diag", [units], initializer=self._initializer)
-            self._w_o_diag = made("w_o_diag", [units], initializer=self._initializer)
+            self._w_f_diag = add("w_f_diag", [units], initializer=self._initializer)
+            self._w_i_diag = add("w_i_diag", [units], initializer=self._initializer)
+            self._w_o_diag = add("w_o_diag", [units], initializer=self._initializer)
         if self._num_proj is not None:
-            self._proj_kernel = made(
+            self._proj_kernel = add(
                 "projection/kernel",
                 [units, self._num_proj],
                 initializer=self._initializer,
@@ -630,12 +634,12 @@ class LSTMCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
@@ -649,11 +653,11 @@ class LSTMCell(LayerRNNCell):
         write, value, keep, show = joining.split(gates, 4, axis=1)
         sigmoid, activation = trigonometry.sigmoid, self._activation
         if self._use_peepholes:
-            kept = sigmoid(keep + self._forget_bias + self._w_f_diag * c) * c
-            new_c = kept + sigmoid(write + self._w_i_diag * c) * activation(value)
+            retained = sigmoid(keep + self._forget_bias + self._w_f_diag * c) * c
+            new_c = retained + sigmoid(write + self._w_i_diag * c) * activation(value)
         else:
-            kept = sigmoid(keep + self._forget_bias) * c
-            new_c = kept + sigmoid(write) * activation(value)
+            retained = sigmoid(keep + self._forget_bias) * c
+            new_c = retained + sigmoid(write) * activation(value)
         if self._cell_clip is not None:
             new_c = clip_by_value(new_c, -self._cell_clip, self._cell_clip)
         shown = sigmoid(show + self._w_o_diag * new_c) if self._use_peepholes else sigmoid(show)
@@ -669,15 +673,15 @@ class LSTMCell(LayerRNNCell):
 
 
 class MultiRNNCell(RNNCell):
-    """Cells on top of each other: the output of one is the input of the next.
+    """Stacked cells: the output of each is the input of the next.
 
     Args:
-        cells: the cells, the lowest first.
-        state_is_tuple: the state is a tuple with one state a cell; otherwise one tensor.
+        cells: the cells, from input to output.
+        state_is_tuple: whether the state is a tuple with one state per cell; otherwise one tensor.
 
     Raises:
-        ValueError: there are none, or a cell's state is a tuple and this one's is not.
-        TypeError: ``cells`` is no list or tuple.
+        ValueError: there are no cells, or a cell's state is a tuple although ``state_is_tuple`` is False.
+        TypeError: ``cells`` is not a list or tuple.
     """
 
     def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
@@ -699,7 +703,7 @@ class MultiRNNCell(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """A tuple of the cells' sizes, or their sum."""
+        """A tuple of the cells' state sizes, or their sum."""
         sizes = tuple(cell.state_size for cell in self._cells)
         return sizes if self._state_is_tuple else sum(sizes)
 
@@ -709,11 +713,11 @@ class MultiRNNCell(RNNCell):
         return self._cells[-1].output_size
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros.
+        """Return a zero state.
 
         Args:
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
             A tuple of the cells' states, or one tensor.
@@ -725,25 +729,25 @@ class MultiRNNCell(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """The variables of the cells that are trained."""
+        """The trainable variables of the cells."""
         if not self.trainable:
             return []
-        return [one for cell in self._cells if isinstance(cell, Layer) for one in cell.trainable_weights]
+        return [item for cell in self._cells if isinstance(cell, Layer) for item in cell.trainable_weights]
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """The variables of the cells that are not trained."""
+        """The non-trainable variables of the cells."""
         cells = [cell for cell in self._cells if isinstance(cell, Layer)]
-        found = [] if self.trainable else [one for cell in cells for one in cell.trainable_weights]
-        return [*found, *(one for cell in cells for one in cell.non_trainable_weights)]
+        weights = [] if self.trainable else [item for cell in cells for item in cell.trainable_weights]
+        return [*weights, *(item for cell in cells for item in cell.non_trainable_weights)]
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step of each cell.
+        """Run one step of each cell.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         if self._state_is_tuple and not nest.is_nested(state):

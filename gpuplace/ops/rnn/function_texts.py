@@ -1,6 +1,6 @@
-"""Functions of scripts as texts, and made of them again: the code, the defaults and what is closed over.
+"""Serialise user-defined functions: their code, defaults and closures.
 
-The text holds Python's bytecode, which the same version of Python reads.
+The text contains Python bytecode for the same Python version.
 
 Source: tensorflow/python/keras/utils/generic_utils.py and ops/rnn_cell_wrapper_impl.py, release 1.15 (form).
 """
@@ -17,17 +17,17 @@ from typing import Any
 
 
 def function_texts(function: Callable[..., Any]) -> tuple[Any, str, str]:
-    """What makes a function again.
+    """Serialise a function.
 
     >>> code, kind, module = function_texts(lambda x: x + 1)
     >>> kind, function_from(code, kind, None, {})(2)
     ('lambda', 3)
 
     Args:
-        function: a Python function, or something else that is called and has a name.
+        function: a Python function, or another callable with a name.
 
     Returns:
-        Its code, defaults and values closed over, ``"lambda"`` and its module; of what is no Python function its
+        Its code, defaults and closure, ``"lambda"`` and its module; for a callable that is not a Python function, its
         name, ``"function"`` and its module.
     """
     if not isinstance(function, types.FunctionType):
@@ -38,17 +38,17 @@ def function_texts(function: Callable[..., Any]) -> tuple[Any, str, str]:
 
 
 def function_from(text: Any, kind: str, module: str | None, custom: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function that texts make.
+    """Return the function from a serialised form.
 
     Args:
-        text: its code, defaults and values closed over; or its name.
+        text: its code, defaults and closure; or its name.
         kind: ``"lambda"`` for code, ``"function"`` for a name.
-        module: the module whose names the code sees; a warning where it is not loaded.
-        custom: names that it sees beside.
+        module: the module that provides the code's globals; there is a warning if it is not loaded.
+        custom: additional names for the code.
 
     Raises:
-        TypeError: another kind.
-        ValueError: a name that ``custom`` does not have.
+        TypeError: the kind is unknown.
+        ValueError: the name is not in ``custom``.
     """
     names: dict[str, Any] = {"__builtins__": __builtins__}
     if module in sys.modules:
@@ -61,8 +61,8 @@ def function_from(text: Any, kind: str, module: str | None, custom: Mapping[str,
     if kind == "function":
         if text not in custom:
             raise ValueError(f"Unknown function in wrapper:{text}")
-        found: Callable[..., Any] = custom[text]
-        return found
+        function: Callable[..., Any] = custom[text]
+        return function
     if kind != "lambda":
         raise TypeError("Unknown function type:", kind)
     code, defaults, closed = text

@@ -1,4 +1,4 @@
-"""Cells run over sequences: step by step in the graph (``static_rnn``) or in a loop (``dynamic_rnn``).
+"""Run cells over sequences: step by step in the graph (``static_rnn``) or in a loop (``dynamic_rnn``).
 
     inputs [batch, time, size]  ->  TensorArray  ->  while_loop: read, cell, write  ->  outputs [batch, time, units]
 
@@ -39,18 +39,20 @@ __all__ = [
 
 
 def batch_and_time_exchanged(x: Tensor) -> Tensor:
-    """Batch and time exchanged."""
-    known = x.shape
-    if known.ndims is not None and known.ndims < 2:
+    """Swap the batch and time axes."""
+    static_shape = x.shape
+    if static_shape.ndims is not None and static_shape.ndims < 2:
         return x
     order = joining.concat(([1, 0], range_of(2, reshaping.rank(x))), axis=0)
     turned = reshaping.transpose(x, order)
-    turned.set_shape(TensorShape([known[1].value, known[0].value]).concatenate(known[2:]))
+    turned.set_shape(
+        TensorShape([static_shape[1].value, static_shape[0].value]).concatenate(static_shape[2:])
+    )
     return turned
 
 
 def _batch_size(inputs: Sequence[Tensor]) -> Any:
-    """Of inputs with time first: an integer where it is known."""
+    """Return the batch size of time-major inputs, an integer if it is static."""
     for tensor in inputs:
         if tensor.shape.ndims is None:
             continue
@@ -61,13 +63,13 @@ def _batch_size(inputs: Sequence[Tensor]) -> Any:
     return reshaping.shape(inputs[0])[1]
 
 
-def _state_dtype(given: Any, state: Any) -> Any:
-    if given is not None:
-        return given
+def _state_dtype(dtype: Any, state: Any) -> Any:
+    if dtype is not None:
+        return dtype
     types = [leaf.dtype for leaf in nest.flatten(state)]
     if not types:
         raise ValueError("Unable to infer dtype from empty state.")
-    if any(one != types[0] for one in types):
+    if any(item != types[0] for item in types):
         raise ValueError(
             "State has tensors of different inferred_dtypes. Unable to infer a single representative dtype."
         )
@@ -75,16 +77,16 @@ def _state_dtype(given: Any, state: Any) -> Any:
 
 
 def cache_beside(scope: Any) -> None:
-    """Variables are read once, where they are, outside of loops."""
+    """Cache variables on their own devices, read once outside loops."""
     context = building_context(get_default_graph())
     outside = context is None or context.GetWhileContext() is None
     if outside and scope.caching_device is None:
         scope.set_caching_device(lambda op: op.device)
 
 
-def _initial_state(cell: Any, given: Any, batch_size: Any, dtype: Any, sentence: str) -> Any:
-    if given is not None:
-        return given
+def _initial_state(cell: Any, initial: Any, batch_size: Any, dtype: Any, sentence: str) -> Any:
+    if initial is not None:
+        return initial
     if not dtype:
         raise ValueError(sentence)
     if hasattr(cell, "get_initial_state"):
@@ -92,8 +94,8 @@ def _initial_state(cell: Any, given: Any, batch_size: Any, dtype: Any, sentence:
     return cell.zero_state(batch_size, dtype)
 
 
-def _chosen(finished: Tensor, old: Any, new: Any) -> Any:
-    """The old value where a sequence is over, else the new one."""
+def _select_old_or_new(finished: Tensor, old: Any, new: Any) -> Any:
+    """Return the old value for finished sequences, otherwise the new one."""
     if isinstance(old, TensorArray) or old.shape.ndims == 0:
         return new
     with get_default_graph().colocate_with(new.op):
@@ -110,7 +112,7 @@ def _step(
     call_cell: Callable[[], Any],
     without_conditionals: bool = False,
 ) -> Any:
-    """One step in which sequences that are over keep their state and give zeros."""
+    """Run one step in which finished sequences keep their state and output zeros."""
     old = [*nest.flatten(zero_output), *nest.flatten(state)]
     finished = time >= lengths
 
@@ -121,16 +123,16 @@ def _step(
         return [*nest.flatten(output), *nest.flatten(new_state)]
 
     def chosen(new: list[Any]) -> list[Any]:
-        return [_chosen(finished, before, after) for before, after in zip(old, new, strict=True)]
+        return [_select_old_or_new(finished, before, after) for before, after in zip(old, new, strict=True)]
 
-    def perhaps_some() -> Any:
+    def run_partly_finished() -> Any:
         new = called()
         return cond(time < shortest, lambda: new, lambda: chosen(new))
 
     if without_conditionals:
         final = chosen(called())
     else:
-        final = cond(time >= longest, lambda: old, perhaps_some)
+        final = cond(time >= longest, lambda: old, run_partly_finished)
     for before, after in zip(old, final, strict=True):
         if not isinstance(after, TensorArray):
             after.set_shape(before.get_shape())
@@ -150,7 +152,7 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> Any:
-    """Runs a cell over sequences, in a loop.
+    """Run a cell over sequences, in a loop.
 
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
@@ -160,30 +162,30 @@ def dynamic_rnn(
 
     Args:
         cell: the cell.
-        inputs: ``[batch, time, ...]``, or a structure of such.
-        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it outputs are zero and the state
-            stays. None: all are as long as ``inputs``.
-        initial_state: the state to begin with; None: zeros.
-        dtype: type of state and outputs; needed where there is no ``initial_state``.
+        inputs: ``[batch, time, ...]``, or a structure of such tensors.
+        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it, outputs are zero and the state
+            does not change. None: the full length of ``inputs``.
+        initial_state: the initial state; None: zeros.
+        dtype: dtype of state and outputs; required without ``initial_state``.
         parallel_iterations: as for ``while_loop``; None: 32.
         swap_memory: as for ``while_loop``.
-        time_major: ``inputs`` and outputs are ``[time, batch, ...]``.
+        time_major: whether ``inputs`` and outputs are ``[time, batch, ...]``.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
         The outputs, ``[batch, time, cell.output_size]``, and the last state.
 
     Raises:
-        TypeError: ``cell`` is no cell.
-        ValueError: there is neither a state nor a type, or sizes are not known.
-        InvalidArgumentError: when it runs: ``sequence_length`` is not as long as the batch.
+        TypeError: ``cell`` is not a cell.
+        ValueError: neither a state nor a dtype is given, or sizes are unknown.
+        InvalidArgumentError: at run time, ``sequence_length`` does not have the length of the batch.
     """
     require_cell("cell", cell)
     with variable_scope(scope or "rnn") as opened:
         cache_beside(opened)
         flat = nest.flatten(inputs)
         if not time_major:
-            flat = [batch_and_time_exchanged(tensor) for tensor in [convert_to_tensor(one) for one in flat]]
+            flat = [batch_and_time_exchanged(tensor) for tensor in [convert_to_tensor(item) for item in flat]]
         lengths = None
         if sequence_length is not None:
             lengths = cast(sequence_length, int32)
@@ -207,9 +209,9 @@ def dynamic_rnn(
 
 
 def _has_shape(x: Tensor, shape: list[Any]) -> Any:
-    found, wanted = reshaping.shape(x), joining.stack(shape)
-    told = [f"Expected shape for Tensor {x.name} is ", wanted, " but saw shape: ", found]
-    return Assert(reduce_all(equal(found, wanted)), told)
+    actual, expected = reshaping.shape(x), joining.stack(shape)
+    message = [f"Expected shape for Tensor {x.name} is ", expected, " but saw shape: ", actual]
+    return Assert(reduce_all(equal(actual, expected)), message)
 
 
 def _loop(
@@ -255,13 +257,13 @@ def _loop(
         for at, size in enumerate(sizes)
     )
     read = tuple(array(f"input_{at}", tensor.shape[1:], tensor.dtype) for at, tensor in enumerate(flat))
-    read = tuple(one.unstack(tensor) for one, tensor in zip(read, flat, strict=True))
+    read = tuple(item.unstack(tensor) for item, tensor in zip(read, flat, strict=True))
 
     def body(now: Any, arrays: Any, before: Any) -> Any:
-        given = [one.read(now) for one in read]
-        for tensor, shape in zip(given, shapes, strict=True):
+        step_input = [item.read(now) for item in read]
+        for tensor, shape in zip(step_input, shapes, strict=True):
             tensor.set_shape(shape[1:])
-        step_inputs = nest.pack_sequence_as(inputs, given)
+        step_inputs = nest.pack_sequence_as(inputs, step_input)
 
         def call_cell() -> Any:
             return cell(step_inputs, before)
@@ -272,7 +274,7 @@ def _loop(
             output, after = _step(
                 now, lengths, shortest, longest, zero_output, before, call_cell, without_conditionals=True
             )
-        arrays = tuple(one.write(now, out) for one, out in zip(arrays, nest.flatten(output), strict=True))
+        arrays = tuple(item.write(now, out) for item, out in zip(arrays, nest.flatten(output), strict=True))
         return now + 1, arrays, after
 
     bound = minimum(steps, maximum(1, longest))
@@ -284,7 +286,7 @@ def _loop(
         maximum_iterations=steps,
         swap_memory=swap,
     )
-    outputs = [one.stack() for one in final_arrays]
+    outputs = [item.stack() for item in final_arrays]
     for output, size in zip(outputs, sizes, strict=True):
         output.set_shape(known_sizes([known_steps, known_batch], size))
     return nest.pack_sequence_as(cell.output_size, outputs), final_state
@@ -307,28 +309,28 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> Any:
-    """Runs one cell forward over sequences and another one backward.
+    """Run one cell forward and another backward over sequences, in loops.
 
     Args:
-        cell_fw: the cell that goes forward.
-        cell_bw: the cell that goes backward.
-        inputs: ``[batch, time, ...]``, or a structure of such.
-        sequence_length: the length of each sequence, integers, ``[batch]``; None: all are as long as ``inputs``.
-        initial_state_fw: the state to begin with, forward; None: zeros.
-        initial_state_bw: the state to begin with, backward; None: zeros.
-        dtype: type of states and outputs; needed where a state is missing.
+        cell_fw: the forward cell.
+        cell_bw: the backward cell.
+        inputs: ``[batch, time, ...]``, or a structure of such tensors.
+        sequence_length: the length of each sequence, integers, ``[batch]``; None: the full length of ``inputs``.
+        initial_state_fw: the initial forward state; None: zeros.
+        initial_state_bw: the initial backward state; None: zeros.
+        dtype: dtype of states and outputs; required if a state is missing.
         parallel_iterations: as for ``while_loop``; None: 32.
         swap_memory: as for ``while_loop``.
-        time_major: ``inputs`` and outputs are ``[time, batch, ...]``.
+        time_major: whether ``inputs`` and outputs are ``[time, batch, ...]``.
         scope: the variable scope; None: ``"bidirectional_rnn"``.
 
     Returns:
-        A pair of outputs and a pair of last states, each forward and backward.
+        A pair of outputs and a pair of last states, forward and backward.
 
     Raises:
-        TypeError: one is no cell.
-        ValueError: there is neither a state nor a type, or sizes are not known.
-        InvalidArgumentError: when it runs: ``sequence_length`` is not as long as the batch.
+        TypeError: an argument is not a cell.
+        ValueError: neither a state nor a dtype is given, or sizes are unknown.
+        InvalidArgumentError: at run time, ``sequence_length`` does not have the length of the batch.
     """
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
@@ -366,23 +368,23 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> Any:
-    """Runs a cell in a loop in which a function decides what comes next.
+    """Run a cell in a loop controlled by a function.
 
     Args:
         cell: the cell.
-        loop_fn: takes the time, the output and state of the step before, and a state of its own, all but the time None
-            at first; gives which sequences are over, the next input, the next state, what to keep as output, and its
-            own next state.
+        loop_fn: a function of the time, the output and state of the previous step, and its own loop state; initially
+            all but the time are None. It returns the finished sequences, the next input, the next cell state, the
+            output to emit, and its next loop state.
         parallel_iterations: as for ``while_loop``; None: 32.
         swap_memory: as for ``while_loop``.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
-        TensorArrays of the outputs, the last state, and the function's own last state.
+        TensorArrays of the outputs, the last state, and the last loop state of ``loop_fn``.
 
     Raises:
-        TypeError: ``cell`` is no cell, or ``loop_fn`` no function.
-        ValueError: structures differ from step to step.
+        TypeError: ``cell`` is not a cell, or ``loop_fn`` is not callable.
+        ValueError: structures differ between steps.
     """
     require_cell("cell", cell)
     if not callable(loop_fn):
@@ -393,10 +395,10 @@ def raw_rnn(
         finished, next_input, state, emitted, own = loop_fn(time, None, None, None)
         flat = nest.flatten(next_input)
         own_state = constant.constant(0, int32) if own is None else own
-        known = flat[0].shape[0]
+        static_batch = flat[0].shape[0]
         for tensor in flat:
-            known.merge_with(tensor.shape[0])
-        batch_size = reshaping.shape(flat[0])[0] if known.value is None else known.value
+            static_batch.merge_with(tensor.shape[0])
+        batch_size = reshaping.shape(flat[0])[0] if static_batch.value is None else static_batch.value
         nest.assert_same_structure(state, cell.state_size)
         leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(state)]
         state = nest.pack_sequence_as(state, leaves)
@@ -405,14 +407,17 @@ def raw_rnn(
             sizes = nest.flatten(emitted)
             types = [leaves[0].dtype] * len(sizes)
         else:
-            kept = nest.flatten(emitted)
-            sizes = [one.shape if one.shape.is_fully_defined() else reshaping.shape(one) for one in kept]
-            types = [one.dtype for one in kept]
+            flat_emitted = nest.flatten(emitted)
+            sizes = [
+                part.shape if part.shape.is_fully_defined() else reshaping.shape(part)
+                for part in flat_emitted
+            ]
+            types = [part.dtype for part in flat_emitted]
         arrays = [
             TensorArray(
                 dtype=element,
                 dynamic_size=True,
-                element_shape=TensorShape([known.value]).concatenate(_as_known(size)),
+                element_shape=TensorShape([static_batch.value]).concatenate(_as_known(size)),
                 size=0,
                 name=f"rnn_output_{at}",
             )
@@ -420,23 +425,23 @@ def raw_rnn(
         ]
         emit_arrays = nest.pack_sequence_as(emitted, arrays)
         zeros = [
-            constant.zeros(joined_sizes(batch_size, size), one)
-            for size, one in zip(sizes, types, strict=True)
+            constant.zeros(joined_sizes(batch_size, size), part)
+            for size, part in zip(sizes, types, strict=True)
         ]
         zero_emit = nest.pack_sequence_as(emitted, zeros)
 
-        def body(now: Any, over: Any, given: Any, written: Any, before: Any, its_own: Any) -> Any:
-            output, cell_state = cell(given, before)
+        def body(now: Any, over: Any, step_input: Any, written: Any, before: Any, its_own: Any) -> Any:
+            output, cell_state = cell(step_input, before)
             nest.assert_same_structure(before, cell_state)
             nest.assert_same_structure(cell.output_size, output)
             later = now + 1
             next_over, following, after, emit, next_own = loop_fn(later, output, cell_state, its_own)
             nest.assert_same_structure(before, after)
-            nest.assert_same_structure(given, following)
+            nest.assert_same_structure(step_input, following)
             nest.assert_same_structure(written, emit)
-            emit = nest.map_structure(lambda old, new: _chosen(over, old, new), zero_emit, emit)
-            after = nest.map_structure(lambda old, new: _chosen(over, old, new), before, after)
-            written = nest.map_structure(lambda one, value: one.write(now, value), written, emit)
+            emit = nest.map_structure(lambda old, new: _select_old_or_new(over, old, new), zero_emit, emit)
+            after = nest.map_structure(lambda old, new: _select_old_or_new(over, old, new), before, after)
+            written = nest.map_structure(lambda item, value: item.write(now, value), written, emit)
             return (
                 later,
                 logical_or(over, next_over),
@@ -464,7 +469,7 @@ def static_rnn(
     sequence_length: TensorLike | None = None,
     scope: Any = None,
 ) -> Any:
-    """Runs a cell over sequences whose steps are all in the graph.
+    """Run a cell over sequences with all steps in the graph.
 
     >>> import gpuplace as tf
     >>> steps = tf.unstack(tf.zeros([2, 7, 3]), axis=1)
@@ -474,19 +479,19 @@ def static_rnn(
 
     Args:
         cell: the cell.
-        inputs: a list of the inputs, one a step, ``[batch, size]``, or structures of such.
-        initial_state: the state to begin with; None: zeros.
-        dtype: type of state and outputs; needed where there is no ``initial_state``.
-        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it outputs are zero and the state
-            stays. None: all are as long as the list.
+        inputs: a list with the input of each step, ``[batch, size]``, or structures of such tensors.
+        initial_state: the initial state; None: zeros.
+        dtype: dtype of state and outputs; required without ``initial_state``.
+        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it, outputs are zero and the state
+            does not change. None: the length of the list.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
-        A list of outputs, one a step, and the last state.
+        A list with the output of each step, and the last state.
 
     Raises:
-        TypeError: ``cell`` is no cell, or ``inputs`` no list.
-        ValueError: there are no inputs, neither a state nor a type, or sizes are not known.
+        TypeError: ``cell`` is not a cell, or ``inputs`` is not a list.
+        ValueError: there are no inputs, neither a state nor a dtype is given, or sizes are unknown.
     """
     require_cell("cell", cell)
     if not nest.is_nested(inputs):
@@ -497,18 +502,18 @@ def static_rnn(
     with variable_scope(scope or "rnn") as opened:
         cache_beside(opened)
         first = nest.flatten(inputs)[0]
-        known = first.shape.with_rank_at_least(1)[0]
+        static_batch = first.shape.with_rank_at_least(1)[0]
         if first.shape.ndims != 1:
             for tensor in nest.flatten(inputs):
                 shape = tensor.shape.with_rank_at_least(2)
-                known.merge_with(shape[0])
+                static_batch.merge_with(shape[0])
                 for axis, size in enumerate(shape[1:].as_list()):
                     if size is None:
                         raise ValueError(
                             f"Input size (dimension {axis} of inputs) must be accessible via shape inference, but saw "
                             "value None."
                         )
-        batch_size = known.value or reshaping.shape(first)[0]
+        batch_size = static_batch.value or reshaping.shape(first)[0]
         state = _initial_state(
             cell, initial_state, batch_size, dtype, "If no initial_state is provided, dtype must be specified"
         )
@@ -519,29 +524,29 @@ def static_rnn(
                 raise ValueError("sequence_length must be a vector of length batch_size")
 
             def zeros(size: Any) -> Tensor:
-                made = constant.zeros(
+                outputs = constant.zeros(
                     joining.stack(joined_sizes(batch_size, size)), _state_dtype(dtype, state)
                 )
-                made.set_shape(known_sizes(known.value, size))
-                return made
+                outputs.set_shape(known_sizes(static_batch.value, size))
+                return outputs
 
             zero_output = nest.map_structure(zeros, cell.output_size)
             lengths = cast(lengths, int32)
             shortest, longest = reduce_min(lengths), reduce_max(lengths)
-        for time, given in enumerate(inputs):
+        for time, step_input in enumerate(inputs):
             if time:
                 opened.reuse_variables()
             if lengths is None:
-                output, state = cell(given, state)
+                output, state = cell(step_input, state)
             else:
-                call_cell = _bound(cell, given, state)
+                call_cell = _bound(cell, step_input, state)
                 output, state = _step(time, lengths, shortest, longest, zero_output, state, call_cell)
             outputs.append(output)
         return outputs, state
 
 
-def _bound(cell: Any, given: Any, state: Any) -> Callable[[], Any]:
-    return lambda: cell(given, state)
+def _bound(cell: Any, step_input: Any, state: Any) -> Callable[[], Any]:
+    return lambda: cell(step_input, state)
 
 
 def _reversed_steps(steps: Any, lengths: Any) -> list[Any]:
@@ -576,24 +581,24 @@ def static_bidirectional_rnn(
     sequence_length: TensorLike | None = None,
     scope: Any = None,
 ) -> Any:
-    """Runs one cell forward and another one backward over sequences whose steps are all in the graph.
+    """Run one cell forward and another backward over sequences with all steps in the graph.
 
     Args:
-        cell_fw: the cell that goes forward.
-        cell_bw: the cell that goes backward.
-        inputs: a list of the inputs, one a step, ``[batch, size]``, or structures of such.
-        initial_state_fw: the state to begin with, forward; None: zeros.
-        initial_state_bw: the state to begin with, backward; None: zeros.
-        dtype: type of states and outputs; needed where a state is missing.
-        sequence_length: the length of each sequence, integers, ``[batch]``; None: all are as long as the list.
+        cell_fw: the forward cell.
+        cell_bw: the backward cell.
+        inputs: a list with the input of each step, ``[batch, size]``, or structures of such tensors.
+        initial_state_fw: the initial forward state; None: zeros.
+        initial_state_bw: the initial backward state; None: zeros.
+        dtype: dtype of states and outputs; required if a state is missing.
+        sequence_length: the length of each sequence, integers, ``[batch]``; None: the length of the list.
         scope: the variable scope; None: ``"bidirectional_rnn"``.
 
     Returns:
-        A list of outputs, forward and backward side by side, the last state forward, and the one backward.
+        A list of outputs, forward and backward concatenated, the last forward state, and the last backward state.
 
     Raises:
-        TypeError: one is no cell, or ``inputs`` no list.
-        ValueError: there are no inputs, neither a state nor a type, or sizes are not known.
+        TypeError: an argument is not a cell, or ``inputs`` is not a list.
+        ValueError: there are no inputs, neither a state nor a dtype is given, or sizes are unknown.
     """
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
@@ -613,7 +618,7 @@ def static_bidirectional_rnn(
             )
     backward = _reversed_steps(backward, sequence_length)
     pairs = zip(nest.flatten(forward), nest.flatten(backward), strict=True)
-    joined = [joining.concat([one, other], 1) for one, other in pairs]
+    joined = [joining.concat([first, second], 1) for first, second in pairs]
     return nest.pack_sequence_as(forward, joined), state_fw, state_bw
 
 
@@ -625,22 +630,22 @@ def static_state_saving_rnn(
     sequence_length: TensorLike | None = None,
     scope: Any = None,
 ) -> Any:
-    """``static_rnn`` whose state comes from an object that keeps states, and goes back to it.
+    """``static_rnn`` with a state saver, which provides the initial state and stores the last one.
 
     Args:
         cell: the cell.
-        inputs: a list of the inputs, one a step, ``[batch, size]``.
-        state_saver: an object with ``state(name)``, which gives a tensor, and ``save_state(name, tensor)``, which gives
-            an operation.
+        inputs: a list with the input of each step, ``[batch, size]``.
+        state_saver: an object with ``state(name)``, which returns a tensor, and ``save_state(name, tensor)``, which
+            returns an operation.
         state_name: the name of the state, or a structure of names like ``cell.state_size``.
         sequence_length: the length of each sequence, integers, ``[batch]``.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
-        A list of outputs, one a step, and the last state; what waits for the last one has the states saved.
+        A list with the output of each step, and the last state; the last output depends on saving the states.
 
     Raises:
-        TypeError: ``cell`` is no cell, or ``inputs`` no list.
+        TypeError: ``cell`` is not a cell, or ``inputs`` is not a list.
         ValueError: names and sizes differ in structure.
     """
     sizes = cell.state_size

@@ -1,4 +1,4 @@
-"""Cells around another cell: dropout, residual connections, devices.
+"""Wrappers of cells: dropout, residual connections, devices.
 
 Source: tensorflow/python/ops/rnn_cell_impl.py and rnn_cell_wrapper_impl.py, release 1.15.
 """
@@ -29,7 +29,7 @@ __all__ = ["DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
 
 
 class _Wrapper(RNNCell):
-    """A cell around another one."""
+    """Base class of wrappers."""
 
     def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -40,44 +40,44 @@ class _Wrapper(RNNCell):
 
     @property
     def wrapped_cell(self) -> Any:
-        """The cell inside."""
+        """The wrapped cell."""
         return self.cell
 
     @property
     def state_size(self) -> Any:
-        """That of the cell inside."""
+        """The state size of the wrapped cell."""
         return self.cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """That of the cell inside."""
+        """The output size of the wrapped cell."""
         return self.cell.output_size
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """Those of the cell inside."""
+        """The trainable variables of the wrapped cell."""
         return list(self.cell.trainable_weights)
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """Those of the cell inside."""
+        """The non-trainable variables of the wrapped cell."""
         return list(self.cell.non_trainable_weights)
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros of the cell inside.
+        """Return a zero state of the wrapped cell.
 
         Args:
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
-            As that of the cell inside.
+            The wrapped cell's state.
         """
         with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
             return self.cell.zero_state(batch_size, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments by name, among them the class and the arguments of the cell inside."""
+        """Return the arguments by name, including the class and arguments of the wrapped cell."""
         inside = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
         config = super().get_config()
         own = {name: config.pop(name) for name in self._config or ()}
@@ -85,11 +85,11 @@ class _Wrapper(RNNCell):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
-        """A wrapper of the arguments that ``get_config`` gave.
+        """Return a wrapper with the arguments from ``get_config``.
 
         Args:
-            config: these, with a cell in the place of what describes it.
-            custom_objects: functions by name, which those of the config may use.
+            config: the arguments, with a cell or its description.
+            custom_objects: functions by name, for use by the config.
 
         Returns:
             A wrapper of this class.
@@ -97,18 +97,18 @@ class _Wrapper(RNNCell):
         Raises:
             ValueError: the config has no cell.
         """
-        given = cls._functions_from(dict(config), custom_objects or {})
-        cell = given.pop("cell")
+        arguments = cls._functions_from(dict(config), custom_objects or {})
+        cell = arguments.pop("cell")
         if isinstance(cell, Mapping):
             raise ValueError(
                 "RNNCellWrapper cannot reconstruct the wrapped cell. Please overwrite the cell in the config with a "
                 "RNNCell instance."
             )
-        return cls(cell, **given)
+        return cls(cell, **arguments)
 
     @staticmethod
     def _functions_from(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
-        """The config with functions in the place of their texts."""
+        """Return the config with its serialised functions restored."""
         return config
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +119,7 @@ class _Wrapper(RNNCell):
 
 
 def _is_dropped(state: Any) -> Any:
-    """Which parts of a state are dropped: not what an LSTM remembers."""
+    """Return which parts of a state are dropped: not the memory of an LSTM."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
     return not isinstance(state, TensorArray)
@@ -130,19 +130,19 @@ class DropoutWrapper(_Wrapper):
 
     Args:
         cell: the cell.
-        input_keep_prob: the share of the input's elements that is kept, a number or a scalar tensor.
+        input_keep_prob: the fraction of the input's elements to keep, a number or a scalar tensor.
         output_keep_prob: the same for the output.
-        state_keep_prob: the same for the state; of an LSTM's only for ``h``.
-        variational_recurrent: drop the same elements at all steps.
-        input_size: size of the input; needed where ``variational_recurrent`` and input is dropped.
-        dtype: type of input and states; needed where ``variational_recurrent``.
+        state_keep_prob: the same for the state; for an LSTM, only for ``h``.
+        variational_recurrent: whether to drop the same elements at all steps.
+        input_size: size of the input; required for dropout of the input with ``variational_recurrent``.
+        dtype: dtype of input and states; required with ``variational_recurrent``.
         seed: seed of the random ops; None: see ``set_random_seed``.
-        dropout_state_filter_visitor: a function from a state to which of its parts are dropped.
-        **kwargs: those of ``RNNCell``.
+        dropout_state_filter_visitor: a function from a state to the parts to drop.
+        **kwargs: arguments of ``RNNCell``.
 
     Raises:
-        TypeError: ``cell`` is no cell, or the visitor no function.
-        ValueError: a share is not between 0 and 1, or arguments are missing.
+        TypeError: ``cell`` is not a cell, or the visitor is not callable.
+        ValueError: a fraction is not between 0 and 1, or arguments are missing.
     """
 
     _config = (
@@ -177,14 +177,14 @@ class DropoutWrapper(_Wrapper):
         self._variational_recurrent = variational_recurrent
         self._noise: dict[str, Any] = {}
         with name_scope("DropoutWrapperInit"):
-            self._input_keep_prob = self._share("input_keep_prob", input_keep_prob)
-            self._state_keep_prob = self._share("state_keep_prob", state_keep_prob)
-            self._output_keep_prob = self._share("output_keep_prob", output_keep_prob)
+            self._input_keep_prob = self._keep_prob("input_keep_prob", input_keep_prob)
+            self._state_keep_prob = self._keep_prob("state_keep_prob", state_keep_prob)
+            self._output_keep_prob = self._keep_prob("output_keep_prob", output_keep_prob)
         if variational_recurrent:
             self._make_noise(input_size, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments by name, and what makes the visitor again, if there is one."""
+        """Return the arguments by name, including the serialised visitor, if there is one."""
         config = super().get_config()
         if self._dropout_state_filter is not _is_dropped:
             texts = function_texts(self._dropout_state_filter)
@@ -199,8 +199,8 @@ class DropoutWrapper(_Wrapper):
         return config
 
     @staticmethod
-    def _share(name: str, given: Any) -> Any:
-        tensor = convert_to_tensor(given)
+    def _keep_prob(name: str, prob: Any) -> Any:
+        tensor = convert_to_tensor(prob)
         value = constant_value(tensor)
         if value is None:
             return tensor
@@ -227,16 +227,16 @@ class DropoutWrapper(_Wrapper):
         self._noise["output"] = self._by_leaf(self.cell.output_size, "output", noise)
 
     def _by_leaf(self, structure: Any, salt: str, make: Callable[[Any, Any], Any]) -> Any:
-        """``make`` of each leaf and the seed that goes with it."""
+        """Apply ``make`` to each leaf and its seed."""
         leaves = nest.flatten(structure)
-        made = [make(leaf, self._seed_of(salt, number)) for number, leaf in enumerate(leaves)]
-        return nest.pack_sequence_as(structure, made)
+        results = [make(leaf, self._seed_of(salt, number)) for number, leaf in enumerate(leaves)]
+        return nest.pack_sequence_as(structure, results)
 
     def _seed_of(self, salt: str, number: int) -> int | None:
         if self._seed is None:
             return None
         text = f"{self._seed}{salt}_{number}".encode()
-        import hashlib  # loaded when it is first needed
+        import hashlib  # loaded on first use
 
         return int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
 
@@ -244,26 +244,26 @@ class DropoutWrapper(_Wrapper):
         leaves = nest.flatten(values)
         flags = [True] * len(leaves) if chosen is None else nest.flatten(chosen)
         noise = nest.flatten(self._noise[salt]) if self._variational_recurrent else [None] * len(leaves)
-        made = []
+        dropped = []
         for number, (leaf, is_dropped, own) in enumerate(zip(leaves, flags, noise, strict=True)):
             if is_dropped is False:
-                made.append(leaf)
+                dropped.append(leaf)
             elif own is None:
-                made.append(dropout(leaf, rate=1.0 - keep, seed=self._seed_of(salt, number)))
+                dropped.append(dropout(leaf, rate=1.0 - keep, seed=self._seed_of(salt, number)))
             else:
                 mask = unary.floor(keep + own)
-                kept = div(leaf, keep) * mask
-                kept.set_shape(leaf.get_shape())
-                made.append(kept)
-        return nest.pack_sequence_as(values, made)
+                scaled = div(leaf, keep) * mask
+                scaled.set_shape(leaf.get_shape())
+                dropped.append(scaled)
+        return nest.pack_sequence_as(values, dropped)
 
     def _flags(self, state: Any) -> Any:
-        """For each part of a state whether it is dropped."""
-        found = self._dropout_state_filter(state)
-        if found is True and nest.is_nested(state) and not isinstance(state, LSTMStateTuple):
+        """Return for each part of a state whether it is dropped."""
+        flags = self._dropout_state_filter(state)
+        if flags is True and nest.is_nested(state) and not isinstance(state, LSTMStateTuple):
             parts = [self._flags(part) for part in state]
             return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
-        return found if nest.is_nested(found) else nest.map_structure(lambda _: found, state)
+        return flags if nest.is_nested(flags) else nest.map_structure(lambda _: flags, state)
 
     def _wrapped(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         def is_partial(keep: Any) -> bool:
@@ -284,12 +284,12 @@ class ResidualWrapper(_Wrapper):
 
     Args:
         cell: the cell.
-        residual_fn: a function from input and output to the output; None: their sum.
-        **kwargs: those of ``RNNCell``.
+        residual_fn: a function from input and output to the new output; None: their sum.
+        **kwargs: arguments of ``RNNCell``.
 
     Raises:
-        TypeError: ``cell`` is no cell.
-        ValueError: when called: input and output differ in shape.
+        TypeError: ``cell`` is not a cell.
+        ValueError: at the call, input and output differ in shape.
     """
 
     def __init__(self, cell: Any, residual_fn: Function | None = None, **kwargs: Any) -> None:
@@ -297,7 +297,7 @@ class ResidualWrapper(_Wrapper):
         self._residual_fn = residual_fn
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments by name, and what makes the function again, if there is one."""
+        """Return the arguments by name, including the serialised function, if there is one."""
         config = super().get_config()
         if self._residual_fn is not None:
             texts = function_texts(self._residual_fn)
@@ -318,20 +318,22 @@ class ResidualWrapper(_Wrapper):
 
 
 def _sum_of(inputs: TensorLike, outputs: Any) -> Any:
-    nest.map_structure(lambda one, other: one.shape.assert_is_compatible_with(other.shape), inputs, outputs)
-    return nest.map_structure(lambda one, other: one + other, inputs, outputs)
+    nest.map_structure(
+        lambda first, second: first.shape.assert_is_compatible_with(second.shape), inputs, outputs
+    )
+    return nest.map_structure(lambda first, second: first + second, inputs, outputs)
 
 
 class DeviceWrapper(_Wrapper):
-    """A cell whose operations are requested on a device.
+    """A cell with a device request for its operations.
 
     Args:
         cell: the cell.
-        device: the device, as for ``tf.device``.
-        **kwargs: those of ``RNNCell``.
+        device: the requested device, as for ``tf.device``.
+        **kwargs: arguments of ``RNNCell``.
 
     Raises:
-        TypeError: ``cell`` is no cell.
+        TypeError: ``cell`` is not a cell.
     """
 
     _config = ("device",)
@@ -341,14 +343,14 @@ class DeviceWrapper(_Wrapper):
         self._device = device
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros of the cell inside, on the device.
+        """Return a zero state of the wrapped cell, on the device.
 
         Args:
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
-            As that of the cell inside.
+            The wrapped cell's state.
         """
         with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]), self._placed():
             return self.cell.zero_state(batch_size, dtype)

@@ -1,1 +1,1 @@
-"""Sparse tensors: positions and values of what is not zero, and the ops that take them."""
+"""Sparse tensors: positions and values of the non-zero elements, and the ops on them."""

@@ -1,4 +1,4 @@
-"""Sparse tensors with dense ones, element by element: the dense one may be smaller, and broadcasts.
+"""Elementwise ops of a sparse and a dense tensor; the dense one may be smaller, and broadcasts.
 
 Source: tensorflow/python/ops/sparse_ops.py and math_ops.py (``_OverrideBinaryOperatorHelper``), release 1.15.
 """
@@ -22,17 +22,17 @@ def _combined(op_type: str, x: SparseTensor, y: Tensor, name: str | None) -> Spa
 
 
 def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: TensorLike) -> SparseTensor:
-    """The sum of a sparse tensor and a dense one, at the positions of the sparse one alone.
+    """Return the sum of a sparse and a dense tensor, only at the positions of the sparse one.
 
     Args:
         sp_t: the sparse tensor.
-        dense_t: of its type, in a shape that broadcasts to its shape.
+        dense_t: a dense tensor of its type, with a shape that broadcasts to its shape.
 
     Returns:
         A sparse tensor with the positions of ``sp_t``.
 
     Raises:
-        InvalidArgumentError: when it runs: the shapes do not fit.
+        InvalidArgumentError: at run time, the shapes do not match.
     """
     return _combined("SparseDenseCwiseAdd", sp_t, dense_t, None)  # type: ignore[arg-type]
 
@@ -41,18 +41,18 @@ def _truediv(x: SparseTensor, y: Tensor, name: str | None) -> SparseTensor:
     kind = x.dtype.base_dtype
     if kind is not y.dtype.base_dtype:
         raise TypeError(f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}")
-    wanted = float_for_division(kind)
-    if wanted is not None:
-        x = SparseTensor(x.indices, cast(x.values, wanted), x.dense_shape)
-        y = cast(y, wanted)
+    target = float_for_division(kind)
+    if target is not None:
+        x = SparseTensor(x.indices, cast(x.values, target), x.dense_shape)
+        y = cast(y, target)
     return _combined("SparseDenseCwiseDiv", x, y, name)
 
 
 def _install(operator: str, function: Any) -> None:
     def forward(x: SparseTensor, y: TensorLike) -> SparseTensor:
         with name_scope(None, operator, [x, y]) as scope:
-            found: SparseTensor = function(x, convert_to_tensor(y, x.dtype.base_dtype, name="y"), scope)
-            return found
+            result: SparseTensor = function(x, convert_to_tensor(y, x.dtype.base_dtype, name="y"), scope)
+            return result
 
     SparseTensor._override_operator(f"__{operator}__", forward)
 
@@ -63,7 +63,7 @@ _install("mul", lambda x, y, scope: _combined("SparseDenseCwiseMul", x, y, scope
 
 
 def _multiplied_to(y: SparseTensor, x: Tensor, scope: str) -> SparseTensor:
-    """What a tensor times a sparse one on its right is."""
+    """Return the product of a tensor and the sparse tensor to its right."""
     return _combined("SparseDenseCwiseMul", y, x, scope)
 
 

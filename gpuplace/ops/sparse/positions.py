@@ -1,7 +1,6 @@
-"""Positions of elements of sparse tensors: checked, and as numbers that are compared and grouped.
+"""Positions of sparse tensor elements: checks, and numbers for comparing and grouping.
 
-The number of a position is that in row-major order: ``[row, column]`` of ``[height, width]`` is
-``row * width + column``.
+A position is numbered in row-major order: ``[row, column]`` of ``[height, width]`` is ``row * width + column``.
 
 Source: tensorflow/core/util/sparse/sparse_tensor.h, release 1.15 (sentences).
 """
@@ -17,19 +16,19 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def numbers_of(xp: ArrayModule, indices: Array, sizes: list[int]) -> Array:
-    """The number of each position in row-major order.
+    """Return the row-major number of each position.
 
     Args:
         xp: NumPy or CuPy.
         indices: positions, ``[count, rank]``.
-        sizes: of the dense shape, as many as the rank.
+        sizes: sizes of the dense shape, one per dimension.
     """
     steps = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     return indices @ xp.asarray(steps, dtype=xp.int64) if steps else xp.zeros(len(indices), xp.int64)
 
 
 def joined(values: Any) -> str:
-    """Integers as errors show them, with commas between them.
+    """Return integers separated by commas, for errors.
 
     Args:
         values: the integers.
@@ -38,7 +37,7 @@ def joined(values: Any) -> str:
 
 
 def check_positions(xp: ArrayModule, indices: Array, sizes: list[int], in_order: bool = True) -> None:
-    """InvalidArgumentError where a position is out of bounds, or, with ``in_order``, not behind the one before it."""
+    """Raise InvalidArgumentError if a position is out of bounds or, with ``in_order``, not after the previous one."""
     if not len(indices):
         return
     outside = ((indices < 0) | (indices >= xp.asarray(sizes, dtype=xp.int64))).any(axis=1)
@@ -53,15 +52,15 @@ def check_positions(xp: ArrayModule, indices: Array, sizes: list[int], in_order:
     steps = numbers[1:] - numbers[:-1]
     if (steps <= 0).any():
         at = int(xp.argmax(steps <= 0)) + 1
-        what = "repeated" if int(steps[at - 1]) == 0 else "out of order"
+        problem = "repeated" if int(steps[at - 1]) == 0 else "out of order"
         raise InvalidArgumentError.of(
-            f"indices[{at}] = [{joined(indices[at])}] is {what}",
-            hint="" if what == "repeated" else "tf.sparse_reorder(sparse) sorts the positions",
+            f"indices[{at}] = [{joined(indices[at])}] is {problem}",
+            hint="" if problem == "repeated" else "sort the positions with tf.sparse_reorder(sparse)",
         )
 
 
 def require_sparse(indices: Any, values: Any, shape: Any) -> None:
-    """Checks the ranks of the parts of a sparse tensor.
+    """Check the ranks of the parts of a sparse tensor.
 
     Args:
         indices: positions, ``[count, rank]``.
@@ -69,7 +68,7 @@ def require_sparse(indices: Any, values: Any, shape: Any) -> None:
         shape: ``[rank]``.
 
     Raises:
-        InvalidArgumentError: a part has another rank, or there are not as many values as positions.
+        InvalidArgumentError: a part has another rank, or the numbers of values and positions differ.
     """
     if indices.ndim != 2:
         raise InvalidArgumentError.of(
@@ -90,16 +89,16 @@ def require_sparse(indices: Any, values: Any, shape: Any) -> None:
 
 
 def ranked(*ranks: int | None) -> TensorShape:
-    """A shape of these sizes.
+    """Return a shape with these sizes.
 
     Args:
-        *ranks: the sizes; None: not known.
+        *ranks: the sizes; None: unknown.
     """
     return TensorShape.of(tuple(ranks))
 
 
 def groups_of(xp: ArrayModule, numbers: Array) -> tuple[Any, Any]:
-    """The distinct numbers, sorted, and for each number which one it is.
+    """Return the distinct numbers, sorted, and the index of each number among them.
 
     Args:
         xp: NumPy or CuPy.

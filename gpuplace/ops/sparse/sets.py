@@ -1,8 +1,8 @@
-"""Operations on sets: the last axis of each operand holds the elements, the other axes tell the sets apart.
+"""Operations on sets: the last axis of each operand holds the elements, the other axes distinguish the sets.
 
     a [2, 3]: {1, 2}, {3}      b [2, 2]: {2, 5}, {3}      set_intersection(a, b): {2}, {3}
 
-Their results have sets of different sizes and so are sparse tensors.
+Their results have sets of different sizes and are therefore sparse tensors.
 
 Source: tensorflow/python/ops/sets_impl.py, core/ops/set_ops.cc and core/kernels/set_kernels.cc, release 1.15.
 """
@@ -32,7 +32,7 @@ SetsLike = TensorLike | SparseTensor | SparseTensorValue
 
 
 def set_size(a: SparseTensor | SparseTensorValue, validate_indices: bool = True) -> Tensor:
-    """The number of different elements of each set.
+    """Return the number of distinct elements of each set.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.sets.size(tf.sets.union([[1, 2], [3, 3]], [[2, 5], [3, 3]]))).tolist()
@@ -40,13 +40,13 @@ def set_size(a: SparseTensor | SparseTensorValue, validate_indices: bool = True)
 
     Args:
         a: the sets, a sparse tensor of integers or strings.
-        validate_indices: check that positions are in row-major order.
+        validate_indices: whether to check that positions are in row-major order.
 
     Returns:
-        int32, of the shape of ``a`` without its last axis.
+        An int32 tensor with the shape of ``a`` without its last axis.
 
     Raises:
-        TypeError: ``a`` is no sparse tensor, or its elements are of another type.
+        TypeError: ``a`` is not a sparse tensor, or its elements have another type.
     """
     if not isinstance(a, (SparseTensor, SparseTensorValue)):
         raise TypeError(f"Expected `SparseTensor`, got {a}.")
@@ -61,20 +61,20 @@ def set_size(a: SparseTensor | SparseTensorValue, validate_indices: bool = True)
 
 
 def set_intersection(a: SetsLike, b: SetsLike, validate_indices: bool = True) -> SparseTensor:
-    """What is in both of two sets.
+    """Return the intersection of sets.
 
     Args:
         a: the sets, dense or sparse, of integers or strings.
-        b: the other sets, of the same type, and of the same shape but for the last axis.
-        validate_indices: check that positions of sparse tensors are in row-major order.
+        b: the other sets, of the same type, and of the same shape except for the last axis.
+        validate_indices: whether to check that positions of sparse tensors are in row-major order.
 
     Returns:
-        The sets, each in ascending order; its last axis is as long as the largest of them.
+        The sets, each in ascending order; the last axis is as long as the largest set.
 
     Raises:
-        TypeError: the types differ, or are others.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: when it runs: they do not fit.
+        TypeError: the types differ or are not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match.
     """
     first, second, _ = _in_order(a, b)
     return _operate(first, second, "intersection", validate_indices)
@@ -83,48 +83,48 @@ def set_intersection(a: SetsLike, b: SetsLike, validate_indices: bool = True) ->
 def set_difference(
     a: SetsLike, b: SetsLike, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """What is in one of two sets and not in the other.
+    """Return the difference of sets.
 
     Args:
         a: the sets, dense or sparse, of integers or strings.
-        b: the other sets, of the same type, and of the same shape but for the last axis.
-        aminusb: what is in ``a`` alone; False: in ``b`` alone.
-        validate_indices: check that positions of sparse tensors are in row-major order.
+        b: the other sets, of the same type, and of the same shape except for the last axis.
+        aminusb: whether to return the elements in ``a`` alone; otherwise those in ``b`` alone.
+        validate_indices: whether to check that positions of sparse tensors are in row-major order.
 
     Returns:
-        The sets, each in ascending order; its last axis is as long as the largest of them.
+        The sets, each in ascending order; the last axis is as long as the largest set.
 
     Raises:
-        TypeError: the types differ, or are others.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: when it runs: they do not fit.
+        TypeError: the types differ or are not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match.
     """
     first, second, is_flipped = _in_order(a, b)
     return _operate(first, second, "a-b" if aminusb != is_flipped else "b-a", validate_indices)
 
 
 def set_union(a: SetsLike, b: SetsLike, validate_indices: bool = True) -> SparseTensor:
-    """What is in one of two sets or in both.
+    """Return the union of sets.
 
     Args:
         a: the sets, dense or sparse, of integers or strings.
-        b: the other sets, of the same type, and of the same shape but for the last axis.
-        validate_indices: check that positions of sparse tensors are in row-major order.
+        b: the other sets, of the same type, and of the same shape except for the last axis.
+        validate_indices: whether to check that positions of sparse tensors are in row-major order.
 
     Returns:
-        The sets, each in ascending order; its last axis is as long as the largest of them.
+        The sets, each in ascending order; the last axis is as long as the largest set.
 
     Raises:
-        TypeError: the types differ, or are others.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: when it runs: they do not fit.
+        TypeError: the types differ or are not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match.
     """
     first, second, _ = _in_order(a, b)
     return _operate(first, second, "union", validate_indices)
 
 
 def _in_order(a: Any, b: Any) -> tuple[Any, Any, bool]:
-    """Both operands, a dense one before a sparse one, and whether that turned them around."""
+    """Return both operands, a dense one before a sparse one, and whether they were swapped."""
     first, second = (
         to_sparse(x) if isinstance(x, (SparseTensor, SparseTensorValue)) else convert_to_tensor(x, name=name)
         for name, x in (("a", a), ("b", b))
@@ -148,19 +148,19 @@ def _operate(a: TensorLike, b: TensorLike, operation: str, validate_indices: boo
         else:
             arguments[name] = operand
     kinds = ["Sparse" if isinstance(operand, SparseTensor) else "Dense" for operand in (a, b)]
-    made = apply_op(
+    op = apply_op(
         f"{kinds[0]}To{kinds[1]}SetOperation",
         set_operation=operation,
         validate_indices=validate_indices,
         **arguments,
     )
-    return SparseTensor(*made.outputs)
+    return SparseTensor(*op.outputs)
 
 
 # Kernels
 
 _TYPES = frozenset("int8 int16 int32 int64 uint8 uint16 string".split())
-"""What the elements of sets may be."""
+"""Supported element types."""
 
 Groups = dict[tuple[int, ...], set[Any]]
 
@@ -176,7 +176,7 @@ def _require_groups(shape: tuple[int, ...]) -> None:
     if len(shape) < 2:
         raise InvalidArgumentError.of(
             f"Shape {_listed(shape)} has rank {len(shape)} < 2",
-            hint="tf.expand_dims(elements, 0) makes one set of a vector",
+            hint="tf.expand_dims(elements, 0) turns a vector into one set",
         )
 
 
@@ -185,7 +185,7 @@ def _listed(sizes: tuple[int, ...]) -> str:
 
 
 def _dense_groups(values: Any) -> tuple[tuple[int, ...], Groups]:
-    """The shape of all sets, and the sets by position."""
+    """Return the shape of all sets, and the sets by position."""
     _require_groups(values.shape)
     shape = values.shape[:-1]
     return shape, {at: set(values[at].tolist()) for at in np.ndindex(*shape)}
@@ -202,18 +202,18 @@ def _sparse_groups(indices: Any, values: Any, shape: Any, validate: bool) -> tup
                 f"indices[{number}] = {_listed(row)} is out of bounds: need 0 <= index < {_listed(sizes)}"
             )
         if validate and number and row <= rows[number - 1]:
-            what = "repeated" if row == rows[number - 1] else "out of order"
+            problem = "repeated" if row == rows[number - 1] else "out of order"
             raise InvalidArgumentError.of(
-                f"indices[{number}] = {_listed(row)} is {what}",
-                hint="" if what == "repeated" else "tf.sparse_reorder(sparse) sorts the positions",
+                f"indices[{number}] = {_listed(row)} is {problem}",
+                hint="" if problem == "repeated" else "sort the positions with tf.sparse_reorder(sparse)",
             )
         groups.setdefault(row[:-1], set()).add(value)
     return sizes[:-1], groups
 
 
-def _result(one: Any, other: Any, operation: bytes, dtype: Any) -> tuple[Any, Any, Any]:
-    """Indices, values and shape of a sparse tensor."""
-    (shape, first), (other_shape, second) = one, other
+def _result(left: Any, right: Any, operation: bytes, dtype: Any) -> tuple[Any, Any, Any]:
+    """Return the indices, values and shape of a sparse tensor."""
+    (shape, first), (other_shape, second) = left, right
     if shape != other_shape:
         raise InvalidArgumentError.of(f"Mismatched shapes {_listed(shape)} vs {_listed(other_shape)}")
     operate = _OPERATIONS[operation.decode()]
@@ -222,10 +222,10 @@ def _result(one: Any, other: Any, operation: bytes, dtype: Any) -> tuple[Any, An
     values: list[Any] = []
     longest = 0
     for at in sorted(first.keys() | second.keys()):
-        found = sorted(operate(first.get(at, nothing), second.get(at, nothing)))
-        longest = max(longest, len(found))
-        indices += [(*at, number) for number in range(len(found))]
-        values += found
+        elements = sorted(operate(first.get(at, nothing), second.get(at, nothing)))
+        longest = max(longest, len(elements))
+        indices += [(*at, number) for number in range(len(elements))]
+        values += elements
     return (
         np.array(indices, np.int64).reshape(-1, len(shape) + 1),
         np.array(values, dtype),
@@ -254,9 +254,9 @@ def _sparse_to_sparse(
     xp: ArrayModule, set1_indices: Array, set1_values: Any, set1_shape: Array, set2_indices: Array, set2_values: Array,
     set2_shape: Array, *, set_operation: bytes, validate_indices: bool,
 ) -> Any:  # fmt: skip
-    one = _sparse_groups(set1_indices, set1_values, set1_shape, validate_indices)
-    other = _sparse_groups(set2_indices, set2_values, set2_shape, validate_indices)
-    return _result(one, other, set_operation, set1_values.dtype)
+    first = _sparse_groups(set1_indices, set1_values, set1_shape, validate_indices)
+    second = _sparse_groups(set2_indices, set2_values, set2_shape, validate_indices)
+    return _result(first, second, set_operation, set1_values.dtype)
 
 
 @compute("SetSize")
@@ -265,13 +265,13 @@ def _set_size(
 ) -> Array:
     shape, groups = _sparse_groups(set_indices, set_values, set_shape, validate_indices)
     sizes = np.zeros(shape, np.int32)
-    for at, found in groups.items():
-        sizes[at] = len(found)
+    for at, elements in groups.items():
+        sizes[at] = len(elements)
     return sizes
 
 
 def _rank_of(op: Operation, name: str, number: int) -> int | None:
-    """The rank of the operand that begins with this input."""
+    """Return the rank of the operand that starts with this input."""
     shape = op.inputs[number].shape
     if name == "Dense":
         if shape.ndims is not None and shape.ndims < 2:

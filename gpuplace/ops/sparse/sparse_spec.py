@@ -1,9 +1,9 @@
 """``SparseTensorSpec``, and sparse tensors packed into three elements of a dense one.
 
-A dataset keeps a sparse tensor as a tensor of its indices, values and dense shape, of type variant:
+A dataset stores a sparse tensor as a variant tensor of its indices, values and dense shape:
 
     SparseTensor [2, 3]  ──SerializeSparse──────>  [3]
-                         ──SerializeManySparse──>  [2, 3]     one row of three for each row
+                         ──SerializeManySparse──>  [2, 3]     three elements for each row
     [..., 3]             ──DeserializeSparse────>  SparseTensor [..., 2, 3]
 
 As strings, the three are ``TensorProto`` messages.
@@ -58,7 +58,7 @@ def _serialized(op_type: str, sparse: Any, out_type: DTypeLike, name: str | None
 def serialize_sparse(
     sp_input: SparseTensor | SparseTensorValue, name: str | None = None, out_type: DTypeLike = string
 ) -> Tensor:
-    """Packs a sparse tensor into three elements.
+    """Pack a sparse tensor into three elements.
 
     Args:
         sp_input: the sparse tensor.
@@ -69,7 +69,7 @@ def serialize_sparse(
         A tensor ``[3]``.
 
     Raises:
-        TypeError: ``sp_input`` is no sparse tensor.
+        TypeError: ``sp_input`` is not a sparse tensor.
     """
     return _serialized("SerializeSparse", sp_input, out_type, name)
 
@@ -77,7 +77,7 @@ def serialize_sparse(
 def serialize_many_sparse(
     sp_input: SparseTensor | SparseTensorValue, name: str | None = None, out_type: DTypeLike = string
 ) -> Tensor:
-    """Packs each row of a sparse tensor into three elements.
+    """Pack each row of a sparse tensor into three elements.
 
     Args:
         sp_input: the sparse tensor, of rank 2 or more, its indices in row-major order.
@@ -88,7 +88,7 @@ def serialize_many_sparse(
         A tensor ``[rows, 3]``.
 
     Raises:
-        TypeError: ``sp_input`` is no sparse tensor.
+        TypeError: ``sp_input`` is not a sparse tensor.
     """
     return _serialized("SerializeManySparse", sp_input, out_type, name)
 
@@ -96,28 +96,28 @@ def serialize_many_sparse(
 def _deserialized(
     op_type: str, packed: TensorLike, dtype: DTypeLike, rank: int | None, name: str | None
 ) -> SparseTensor:
-    found = new_list(op_type, name, serialized_sparse=convert_to_tensor(packed), dtype=as_dtype(dtype))
-    found[0].set_shape([None, rank])
-    found[2].set_shape([rank])
-    return SparseTensor(*found)
+    outputs = new_list(op_type, name, serialized_sparse=convert_to_tensor(packed), dtype=as_dtype(dtype))
+    outputs[0].set_shape([None, rank])
+    outputs[2].set_shape([rank])
+    return SparseTensor(*outputs)
 
 
 def deserialize_sparse(
     serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The sparse tensor that was packed into three elements.
+    """Return the sparse tensor that was packed into three elements.
 
     Args:
         serialized_sparse: a tensor ``[..., 3]``; the axes before the last become the first ones of the result.
         dtype: the type of the values.
-        rank: the rank of the result; None: not known.
+        rank: the rank of the result; None: unknown.
         name: the operation's name; None: the op's type.
 
     Returns:
         A ``SparseTensor``.
 
     Raises:
-        InvalidArgumentError: at run time, the values are of another type, or shapes do not fit.
+        InvalidArgumentError: at run time, the values have another type, or shapes do not match.
     """
     return _deserialized("DeserializeSparse", serialized_sparse, dtype, rank, name)
 
@@ -125,32 +125,32 @@ def deserialize_sparse(
 def deserialize_many_sparse(
     serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The sparse tensor whose rows were packed into three strings each.
+    """Return the sparse tensor whose rows were packed into three strings each.
 
     Args:
         serialized_sparse: a matrix ``[rows, 3]`` of strings.
         dtype: the type of the values.
-        rank: the rank of a row; None: not known.
+        rank: the rank of a row; None: unknown.
         name: the operation's name; None: the op's type.
 
     Returns:
         A ``SparseTensor``, of rank ``rank + 1``.
 
     Raises:
-        InvalidArgumentError: at run time, the values are of another type, or ranks do not fit.
+        InvalidArgumentError: at run time, the values have another type, or ranks do not match.
     """
     whole = None if rank is None else rank + 1
     return _deserialized("DeserializeManySparse", serialized_sparse, dtype, whole, name)
 
 
 class SparseTensorSpec(TypeSpec):
-    """What is known of a sparse tensor: the shape of the whole and the type of the values.
+    """Static description of a sparse tensor: dense shape and type of the values.
 
     >>> SparseTensorSpec([None, 3], "int32")
     SparseTensorSpec(TensorShape([Dimension(None), Dimension(3)]), tf.int32)
 
     Args:
-        shape: what is known of its dense shape; None: nothing.
+        shape: static dense shape, possibly partial; None: unknown.
         dtype: the type of its values.
     """
 
@@ -160,13 +160,13 @@ class SparseTensorSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: SparseTensor | SparseTensorValue) -> SparseTensorSpec:
-        """The spec of a sparse tensor.
+        """Return the spec of a sparse tensor.
 
         Args:
             value: the sparse tensor.
 
         Raises:
-            TypeError: it is none.
+            TypeError: ``value`` is not a sparse tensor.
         """
         if isinstance(value, SparseTensorValue) and isinstance(value.values, np.ndarray):
             return cls(value.dense_shape, value.values.dtype)
@@ -182,7 +182,7 @@ class SparseTensorSpec(TypeSpec):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape of the whole tensor."""
+        """The static shape of the dense tensor, possibly partial."""
         return self._shape
 
     @property
@@ -207,7 +207,7 @@ class SparseTensorSpec(TypeSpec):
         return [sparse.indices, sparse.values, sparse.dense_shape]
 
     def _from_components(self, components: Any) -> SparseTensor | SparseTensorValue:
-        if all(isinstance(one, np.ndarray) for one in components):
+        if all(isinstance(item, np.ndarray) for item in components):
             return SparseTensorValue(*components)
         return SparseTensor(*components)
 
@@ -228,7 +228,7 @@ class SparseTensorSpec(TypeSpec):
         return self.value_type
 
     def _to_batched_tensor_list(self, value: SparseTensor | SparseTensorValue) -> list[Tensor]:
-        """The rows of a value, packed; ValueError for a scalar."""
+        """Return the packed rows of a value; raise ValueError for a scalar."""
         sparse = to_sparse(value)
         if self._shape.merge_with(sparse.shape).ndims == 0:
             raise ValueError("Unbatching a sparse tensor is only supported for rank >= 1")
@@ -238,18 +238,18 @@ class SparseTensorSpec(TypeSpec):
         return deserialize_sparse(tensor_list[0], self._dtype, self._shape.ndims)
 
     def _batch(self, batch_size: int | None) -> SparseTensorSpec:
-        """What so many such tensors are, put together along a new axis."""
+        """Return the spec of ``batch_size`` such tensors stacked along a new axis."""
         return SparseTensorSpec(TensorShape([batch_size]).concatenate(self._shape), self._dtype)
 
     def _unbatch(self) -> SparseTensorSpec:
-        """What a row of such a tensor is; ValueError for a scalar."""
+        """Return the spec of one row of a tensor; raise ValueError for a scalar."""
         if self._shape.ndims == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         return SparseTensorSpec(self._shape[1:], self._dtype)
 
 
 def spec_of(value: SparseTensor) -> SparseTensorSpec:
-    """What is known of a sparse tensor.
+    """Return the spec of a sparse tensor.
 
     Args:
         value: the sparse tensor.
@@ -264,17 +264,17 @@ register_type_spec_from_value_converter(SparseTensorValue, SparseTensorSpec.from
 
 
 def _check_ranks(indices: Any, values: Any, shape: Any) -> None:
-    """InvalidArgumentError where one of the three is not a matrix or vector."""
-    for what, array, rank in (("indices", indices, 2), ("values", values, 1), ("shape", shape, 1)):
+    """Raise InvalidArgumentError if indices are not a matrix, or values or shape not a vector."""
+    for label, array, rank in (("indices", indices, 2), ("values", values, 1), ("shape", shape, 1)):
         if array.ndim != rank:
             kind = "matrix" if rank == 2 else "vector"
             raise InvalidArgumentError.of(
-                f"Input {what} should be a {kind} but received shape {brackets(array.shape)}"
+                f"Input {label} should be a {kind} but received shape {brackets(array.shape)}"
             )
 
 
 def _check_parts(indices: Any, values: Any, shape: Any) -> None:
-    """InvalidArgumentError where the three are of no sparse tensor."""
+    """Raise InvalidArgumentError if the three do not form a sparse tensor."""
     _check_ranks(indices, values, shape)
     if len(indices) != len(values):
         raise InvalidArgumentError.of(
@@ -289,14 +289,14 @@ def _check_parts(indices: Any, values: Any, shape: Any) -> None:
 
 
 def _packed(out_type: DType, dtype: DType, *parts: Any) -> Any:
-    """Three elements."""
-    found = np.empty(3, object)
+    """Return three elements."""
+    elements = np.empty(3, object)
     if out_type is not string:
-        found[:] = parts
-        return found
+        elements[:] = parts
+        return elements
     write = above("gpuplace.graphdef.tensor_proto", "bytes_of_array")
-    found[:] = [write(part, kind) for part, kind in zip(parts, (int64, dtype, int64), strict=True)]
-    return found
+    elements[:] = [write(part, kind) for part, kind in zip(parts, (int64, dtype, int64), strict=True)]
+    return elements
 
 
 @compute("SerializeSparse")
@@ -331,15 +331,15 @@ def _serialize_many_sparse(
     check_positions(xp, sparse_indices, [int(size) for size in sparse_shape])
     rows, count = sparse_indices[:, 0], int(sparse_shape[0])
     bounds = np.searchsorted(rows, np.arange(count + 1))
-    found = np.empty((count, 3), object)
+    elements = np.empty((count, 3), object)
     for row in range(count):
         part = slice(bounds[row], bounds[row + 1])
-        found[row] = _packed(out_type, T, sparse_indices[part, 1:], sparse_values[part], sparse_shape[1:])
-    return found
+        elements[row] = _packed(out_type, T, sparse_indices[part, 1:], sparse_values[part], sparse_shape[1:])
+    return elements
 
 
 def _unpacked(element: Any) -> Any:
-    """One of the three, from a message or as it is."""
+    """Return one of the three elements, parsed if it is a message."""
     if not isinstance(element, bytes):
         return element
     read = above("gpuplace.graphdef.tensor_proto", "array_of_bytes")
@@ -377,10 +377,10 @@ def _put_together(serialized: Any, dtype: DType) -> tuple[Any, Any, Any]:
     sizes = np.max([shape for _, _, shape in parts], axis=0)
     at = np.array(np.unravel_index(np.arange(math.prod(outer)), outer), np.int64).T
     indices = [
-        np.concatenate([np.broadcast_to(place, (len(one), len(outer))), one], axis=1)
-        for place, (one, _, _) in zip(at, parts, strict=True)
+        np.concatenate([np.broadcast_to(place, (len(item), len(outer))), item], axis=1)
+        for place, (item, _, _) in zip(at, parts, strict=True)
     ]
-    values = np.concatenate([one for _, one, _ in parts])
+    values = np.concatenate([item for _, item, _ in parts])
     return np.concatenate(indices), values, np.array([*outer, *sizes], np.int64)
 
 
@@ -410,10 +410,10 @@ def _shapes_of_parts(op: Operation) -> Any:
 
 
 @shape_function("SerializeSparse")
-def _shape_of_three(op: Operation) -> Any:
+def _packed_shape(op: Operation) -> Any:
     return (TensorShape.of((3,)),)
 
 
 @shape_function("SerializeManySparse")
-def _shape_of_threes(op: Operation) -> Any:
+def _packed_rows_shape(op: Operation) -> Any:
     return (TensorShape.of((None, 3)),)

@@ -1,10 +1,10 @@
-"""``SparseTensor``: the positions and values of the elements of a tensor that are not zero.
+"""``SparseTensor``: the positions and values of a tensor's non-zero elements.
 
-    indices      [n, rank]  int64   where
-    values       [n]                what
-    dense_shape  [rank]     int64   of how large a tensor
+    indices      [n, rank]  int64   positions
+    values       [n]                elements
+    dense_shape  [rank]     int64   shape of the dense tensor
 
-Most ops want the positions in row-major order; ``sparse_reorder`` sorts them.
+Most ops need the positions in row-major order; ``sparse_reorder`` sorts them.
 
 Source: tensorflow/python/framework/sparse_tensor.py, release 1.15.
 """
@@ -32,18 +32,18 @@ Unary = TypeVar("Unary", bound=Callable[..., Any])
 
 
 class SparseTensorValue(NamedTuple):
-    """The value of a sparse tensor: what a fetch gives and a feed takes."""
+    """The value of a sparse tensor in fetches and feeds."""
 
     indices: Any
-    """[n, rank], int64: where the values are."""
+    """[n, rank], int64: the positions of the values."""
     values: Any
     """[n]: the values."""
     dense_shape: Any
-    """[rank], int64: shape of the whole tensor."""
+    """[rank], int64: shape of the dense tensor."""
 
 
 class SparseTensor(CompositeTensor):
-    """A tensor of which only some elements are kept; the others are zero.
+    """A tensor of which only some elements are stored; the others are zero.
 
     >>> import gpuplace as tf
     >>> sparse = tf.SparseTensor(indices=[[0, 1], [1, 2]], values=[5, 7], dense_shape=[2, 3])
@@ -53,10 +53,10 @@ class SparseTensor(CompositeTensor):
     Args:
         indices: positions, ``[n, rank]``, int64.
         values: the elements there, ``[n]``, of any type.
-        dense_shape: shape of the whole tensor, ``[rank]``, int64.
+        dense_shape: shape of the dense tensor, ``[rank]``, int64.
 
     Raises:
-        ValueError: the shapes of the three do not fit each other.
+        ValueError: the shapes of the three do not match.
     """
 
     def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: TensorLike) -> None:
@@ -70,13 +70,13 @@ class SparseTensor(CompositeTensor):
 
     @classmethod
     def from_value(cls, sparse_tensor_value: SparseTensor | SparseTensorValue) -> SparseTensor:
-        """A sparse tensor of constants.
+        """Return a sparse tensor of constants.
 
         Args:
-            sparse_tensor_value: the value, such as a fetch gives.
+            sparse_tensor_value: the value, for example from a fetch.
 
         Raises:
-            TypeError: it is no sparse value.
+            TypeError: the argument is not a sparse value.
         """
         if not isinstance(sparse_tensor_value, (SparseTensor, SparseTensorValue)):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
@@ -104,21 +104,21 @@ class SparseTensor(CompositeTensor):
 
     @property
     def dense_shape(self) -> Tensor:
-        """The shape of the whole tensor, a tensor."""
+        """The shape of the dense tensor, a tensor."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape of the whole tensor."""
+        """The static shape of the dense tensor, possibly partial."""
         return constant_value_as_shape(self._dense_shape)
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape of the whole tensor."""
+        """Return the static shape of the dense tensor, possibly partial."""
         return self.shape
 
     @property
     def op(self) -> Operation:
-        """The operation that makes the values."""
+        """The operation that computes the values."""
         return self._values.op
 
     @property
@@ -132,15 +132,15 @@ class SparseTensor(CompositeTensor):
         return self._indices.graph
 
     def consumers(self) -> list[Operation]:
-        """The operations that take one of the three tensors."""
-        found = [op for tensor in parts_of(self) for op in tensor.consumers()]
-        return list(dict.fromkeys(found))
+        """Return the operations that consume one of the three tensors."""
+        operations = [op for tensor in parts_of(self) for op in tensor.consumers()]
+        return list(dict.fromkeys(operations))
 
     def eval(self, feed_dict: FeedDict | None = None, session: Any = None) -> SparseTensorValue:
-        """Runs the session for the value.
+        """Return the value in a session.
 
         Args:
-            feed_dict: what is fed.
+            feed_dict: the feeds.
             session: the session; None: the default one.
 
         Raises:
@@ -168,7 +168,7 @@ class SparseTensor(CompositeTensor):
 
 
 def is_sparse(x: TensorLike) -> bool:
-    """Whether something is a sparse tensor, or the value of one.
+    """Return whether an object is a sparse tensor or the value of one.
 
     Args:
         x: anything.
@@ -181,15 +181,15 @@ def convert_to_tensor_or_sparse_tensor(
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """Returns ``value`` as a sparse tensor where it is sparse, else as a tensor.
+    """Return ``value`` as a sparse tensor if it is sparse, otherwise as a tensor.
 
     Args:
-        value: a sparse tensor, the value of one, or what ``convert_to_tensor`` takes.
-        dtype: required element type; None for any.
-        name: name of a constant that is made.
+        value: a sparse tensor, the value of one, or anything that ``convert_to_tensor`` accepts.
+        dtype: required dtype; None: any.
+        name: name of a new constant.
 
     Raises:
-        RuntimeError: a sparse tensor is of another type.
+        RuntimeError: a sparse tensor has another dtype.
         TypeError: the value cannot be converted.
     """
     if isinstance(value, SparseTensorValue):
@@ -202,30 +202,30 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 def parts_of(sparse: SparseTensor | SparseTensorValue) -> tuple[Any, Any, Any]:
-    """Positions, values and shape."""
+    """Return positions, values and shape."""
     return sparse.indices, sparse.values, sparse.dense_shape
 
 
 def to_sparse(value: Any) -> SparseTensor:
-    """A sparse tensor, of constants for a ``SparseTensorValue``.
+    """Return a sparse tensor, of constants for a ``SparseTensorValue``.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the value is neither.
     """
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
     if not isinstance(value, SparseTensor):
         raise TypeError(
-            "Input must be a SparseTensor. tf.SparseTensor(indices, values, dense_shape) makes one"
+            "Input must be a SparseTensor. Create one with tf.SparseTensor(indices, values, dense_shape)"
         )
     return value
 
 
 def of_sparse_values(function: Unary) -> Unary:
-    """Makes a function of one tensor take a sparse one too: it gives one whose values are those of the function.
+    """Extend a function of one tensor to sparse tensors: it applies to the values.
 
     Args:
-        function: elementwise, and 0 for 0; its first argument is the tensor.
+        function: an elementwise function that maps 0 to 0; its first argument is the tensor.
     """
 
     @wraps(function)

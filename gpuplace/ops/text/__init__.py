@@ -1,1 +1,1 @@
-"""Texts: tensors of bytes."""
+"""Strings: tensors of bytes."""

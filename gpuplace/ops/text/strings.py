@@ -1,4 +1,4 @@
-"""Texts: tensors of bytes, always in host memory.
+"""Strings: tensors of bytes, always in host memory.
 
 Source: tensorflow/python/ops/string_ops.py and tensorflow/core/kernels/as_string_op.cc, string_join_op.cc,
 string_to_number_op.cc, substr_op.cc, release 1.15.
@@ -45,7 +45,7 @@ def each_string(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = 
 
 
 def string_join(inputs: TensorsLike, separator: str = "", name: str | None = None) -> Tensor:
-    """Returns the texts of several tensors joined element by element; on the CPU, as all ops on texts.
+    """Join the strings of several tensors element by element; like all string ops, on the CPU.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.string_join(["a", ["b", "c"]], "-")).tolist()
@@ -53,15 +53,15 @@ def string_join(inputs: TensorsLike, separator: str = "", name: str | None = Non
 
     Args:
         inputs: a list of string tensors, of one shape or scalars.
-        separator: put between the texts.
+        separator: string between them.
         name: name of the op.
 
     Returns:
         Strings, in that shape.
 
     Raises:
-        ValueError: the shapes are known and differ.
-        InvalidArgumentError: when it runs: the shapes differ.
+        ValueError: static shapes differ.
+        InvalidArgumentError: at run time, the shapes differ.
     """
     return new("StringJoin", name, inputs=list(inputs), separator=separator)
 
@@ -70,11 +70,11 @@ def string_join(inputs: TensorsLike, separator: str = "", name: str | None = Non
 def _string_join(xp: ArrayModule, inputs: list[Any], *, separator: bytes) -> Array:
     shapes = {value.shape for value in inputs if value.ndim}
     if len(shapes) > 1:
-        one, other = (
+        first, second = (
             [v.shape for v in inputs if v.ndim][0],
             next(v.shape for v in inputs if v.ndim and v.shape != inputs[0].shape),
         )
-        raise InvalidArgumentError.of(f"Input shapes do not match: {list(one)} vs. {list(other)}")
+        raise InvalidArgumentError.of(f"Input shapes do not match: {list(first)} vs. {list(second)}")
     shape = shapes.pop() if shapes else ()
     columns = [xp.broadcast_to(value, shape).reshape(-1).tolist() for value in inputs]
     return _texts(xp, [separator.join(row) for row in zip(*columns, strict=True)], shape)
@@ -94,7 +94,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns numbers and bools as texts, in the form of C's ``printf``.
+    """Convert numbers and bools to strings, in the format of C's ``printf``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.as_string([1.5, 20.0], precision=2)).tolist()
@@ -102,19 +102,20 @@ def as_string(
 
     Args:
         input: int8 to int64, float32, float64, complex or bool, of any shape.
-        precision: digits behind the point of floating values. -1: 6.
-        scientific: with an exponent.
-        shortest: the shorter of both forms.
-        width: pad to this length, in characters. -1: not.
-        fill: pad with this character instead of a blank.
+        precision: digits after the decimal point of floating values. -1: 6.
+        scientific: whether to use an exponent.
+        shortest: whether to use the shorter of both forms.
+        width: minimum width to pad to, in characters. -1: no padding.
+        fill: padding character. Default: a space.
         name: name of the op.
 
     Returns:
         Strings, in ``input``'s shape.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: ``scientific`` and ``shortest``, or more than one character to fill with.
+        TypeError: the type is not supported.
+        InvalidArgumentError: at run time, both ``scientific`` and ``shortest`` are set, or ``fill`` has several
+            characters.
     """
     return new(
         "AsString",
@@ -150,7 +151,7 @@ def _as_string(
     if input.dtype.kind in "iub" and precision > -1:
         raise InvalidArgumentError.of(f"precision not supported for datatype {as_dtype(input.dtype).name}")
     kind = input.dtype.kind
-    flag = "" if kind == "u" and fill == b" " else fill.decode()  # which C heeds for signed numbers alone
+    flag = "" if kind == "u" and fill == b" " else fill.decode()  # a flag that C only uses for signed numbers
     size = flag + (str(width) if width > -1 else "")
     values = input.reshape(-1).tolist()
     if kind == "b":
@@ -180,7 +181,7 @@ def string_to_number(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """Returns texts as numbers.
+    """Convert strings to numbers.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.string_to_number(["1.5", "-2"])).tolist()
@@ -190,14 +191,14 @@ def string_to_number(
         string_tensor: strings of any shape.
         out_type: float32, float64, int32 or int64.
         name: name of the op.
-        input: another name of ``string_tensor``.
+        input: alias of ``string_tensor``.
 
     Returns:
         Numbers of type ``out_type``, in that shape.
 
     Raises:
-        TypeError: another ``out_type``.
-        InvalidArgumentError: when it runs: a text is no number, or one out of the type's range.
+        TypeError: ``out_type`` is not supported.
+        InvalidArgumentError: at run time, a string is not a number or is out of the type's range.
     """
     return new(
         "StringToNumber",
@@ -221,7 +222,7 @@ def _string_to_number(xp: ArrayModule, string_tensor: Array, *, out_type: Any) -
 
 
 def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Returns the length of each text.
+    """Return the length of each string.
 
     Args:
         input: strings of any shape.
@@ -232,7 +233,7 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
         int32, in ``input``'s shape.
 
     Raises:
-        ValueError: another unit.
+        ValueError: the unit is unknown.
     """
     return new("StringLength", name, input=input, unit=unit)
 
@@ -246,7 +247,7 @@ def _string_length(xp: ArrayModule, input: Array, *, unit: bytes) -> Array:
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns texts without white space around them.
+    """Strip white space from both ends of strings.
 
     Args:
         input: strings of any shape.
@@ -264,11 +265,11 @@ def _string_strip(xp: ArrayModule, input: Array) -> Array:
 
 
 def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns texts in lower case.
+    """Convert strings to lower case.
 
     Args:
         input: strings of any shape.
-        encoding: ``""`` for ASCII letters only, ``"utf-8"`` for all.
+        encoding: ``""`` for ASCII letters only, ``"utf-8"`` for all letters.
         name: name of the op.
 
     Returns:
@@ -278,11 +279,11 @@ def string_lower(input: TensorLike, encoding: str = "", name: str | None = None)
 
 
 def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns texts in upper case.
+    """Convert strings to upper case.
 
     Args:
         input: strings of any shape.
-        encoding: ``""`` for ASCII letters only, ``"utf-8"`` for all.
+        encoding: ``""`` for ASCII letters only, ``"utf-8"`` for all letters.
         name: name of the op.
 
     Returns:
@@ -303,7 +304,7 @@ def _string_case(xp: ArrayModule, input: Array, *, encoding: bytes, ctx: Any) ->
 def substr(
     input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
 ) -> Tensor:
-    """Returns a part of each text.
+    """Return a substring of each string.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.substr(["hello", "world"], -3, 2)).tolist()
@@ -311,8 +312,8 @@ def substr(
 
     Args:
         input: strings of any shape.
-        pos: where the part begins, int32 or int64; negative ones count from the end. The shapes broadcast.
-        len: how many bytes (or characters) it has at most, of ``pos``'s type.
+        pos: start of the substring, int32 or int64; negative values count from the end. The shapes broadcast.
+        len: maximum number of bytes (or characters), of ``pos``'s type.
         name: name of the op.
         unit: ``"BYTE"``, or ``"UTF8_CHAR"`` for characters.
 
@@ -321,8 +322,8 @@ def substr(
 
     Raises:
         TypeError: ``pos`` and ``len`` differ in type.
-        ValueError: another unit.
-        InvalidArgumentError: when it runs: ``pos`` lies outside of a text.
+        ValueError: the unit is unknown.
+        InvalidArgumentError: at run time, ``pos`` is outside a string.
     """
     return new("Substr", name, input=input, pos=pos, len=len, unit=unit)
 
@@ -356,7 +357,7 @@ def _substr(xp: ArrayModule, input: Array, pos: Array, len: Array, *, unit: byte
 
 @shape_function("Substr")
 def _substr_shape(op: Operation) -> Any:
-    given, pos, count = (tensor.shape for tensor in op.inputs)
+    input_shape, pos, count = (tensor.shape for tensor in op.inputs)
     if pos.ndims is not None and count.ndims is not None:
         require_rank(pos, count.ndims)
         if any(
@@ -364,7 +365,7 @@ def _substr_shape(op: Operation) -> Any:
             for pair in zip(pos.sizes or (), count.sizes or (), strict=True)
         ):
             raise ValueError(f"pos and len shapes must match: {brackets(pos)} vs. {brackets(count)}")
-    return (broadcast(given, pos),)
+    return (broadcast(input_shape, pos),)
 
 
 def reduce_join(
@@ -372,7 +373,7 @@ def reduce_join(
     str | None = None,
     reduction_indices: TensorLike | None = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the texts along some dimensions joined.
+    """Join strings along some dimensions.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.reduce_join([["a", "b"], ["c", "d"]], axis=1)).tolist()
@@ -380,19 +381,19 @@ def reduce_join(
 
     Args:
         inputs: strings of any shape.
-        axis: the dimensions that go, an integer or a list of them: the first one runs fastest. None: all, in order.
-        keep_dims: whether they stay, with size 1.
-        separator: put between the texts.
+        axis: the dimensions to reduce, an integer or a list; the first one varies fastest. None: all, in order.
+        keep_dims: whether to keep the reduced dimensions with size 1.
+        separator: string between them.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keepdims: the newer name of ``keep_dims``.
+        reduction_indices: deprecated name of ``axis``.
+        keepdims: newer name of ``keep_dims``.
 
     Returns:
         Strings, without the dimensions in ``axis``.
 
     Raises:
-        ValueError: a constant axis is out of range.
-        InvalidArgumentError: when it runs: an axis is out of range.
+        ValueError: a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range.
     """
     at = axis if reduction_indices is None else reduction_indices
     with name_scope(None, "ReduceJoin", [inputs, at]):
@@ -422,9 +423,9 @@ def _reduce_join(
                 f"Invalid reduction dimension {axis} for input with {inputs.ndim} dimension(s)"
             )
         axes.append(axis % inputs.ndim)
-    kept = [axis for axis in range(inputs.ndim) if axis not in axes]
-    moved = xp.transpose(inputs, (*kept, *reversed(axes)))
-    outer = tuple(inputs.shape[axis] for axis in kept)
+    remaining = [axis for axis in range(inputs.ndim) if axis not in axes]
+    moved = xp.transpose(inputs, (*remaining, *reversed(axes)))
+    outer = tuple(inputs.shape[axis] for axis in remaining)
     rows = math.prod(outer)
     width = math.prod(inputs.shape[axis] for axis in axes)
     flat = moved.reshape(rows, width).tolist()
@@ -439,13 +440,15 @@ def _reduce_join_shape(op: Operation) -> Any:
     sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
     if sizes is None or axes is None:
         return (TensorShape.of((None,) * len(sizes)) if keep and sizes is not None else UNKNOWN_SHAPE,)
-    gone = set()
+    reduced = set()
     for axis in axes.reshape(-1).tolist():
         if not -len(sizes) <= axis < len(sizes):
             raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimension(s)")
-        gone.add(axis % len(sizes))
-    kept = (1 if axis in gone else size for axis, size in enumerate(sizes) if keep or axis not in gone)
-    return (TensorShape.of(tuple(kept)),)
+        reduced.add(axis % len(sizes))
+    remaining = (
+        1 if axis in reduced else size for axis, size in enumerate(sizes) if keep or axis not in reduced
+    )
+    return (TensorShape.of(tuple(remaining)),)
 
 
 shape_function("AsString", "StringToNumber", "StringLength", "StringStrip", "StringLower", "StringUpper")(
@@ -464,7 +467,7 @@ def unsorted_segment_join(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Returns the texts of each segment joined, in their order.
+    """Join the strings of each segment, in order.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.strings.unsorted_segment_join(["a", "b", "c"], [1, 0, 1], 2, ":")).tolist()
@@ -472,17 +475,17 @@ def unsorted_segment_join(
 
     Args:
         inputs: strings.
-        segment_ids: the number of each text's segment, int32 or int64; of the first dimensions of ``inputs``.
-        num_segments: how many segments there are, a scalar.
-        separator: put between the texts.
+        segment_ids: the segment of each string, int32 or int64; its shape is the start of that of ``inputs``.
+        num_segments: the number of segments, a scalar.
+        separator: string between them.
         name: name of the op.
 
     Returns:
         Strings, ``[num_segments, ...]``.
 
     Raises:
-        ValueError: the shapes are known and do not fit.
-        InvalidArgumentError: when it runs: the same, or there is no such segment.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match, or a segment is out of range.
     """
     return new(
         "UnsortedSegmentJoin", name, inputs=inputs, segment_ids=segment_ids, num_segments=num_segments,
@@ -501,7 +504,7 @@ def _unsorted_segment_join(
         raise InvalidArgumentError.of("Number of segments must be non negative")
     if inputs.shape[: segment_ids.ndim] != segment_ids.shape:
         shapes = "[{}], segment_ids.shape = [{}]".format(
-            *(",".join(map(str, one.shape)) for one in (inputs, segment_ids))
+            *(",".join(map(str, item.shape)) for item in (inputs, segment_ids))
         )
         raise InvalidArgumentError.of(f"input.shape = {shapes} - the first must start with the second")
     ids = segment_ids.reshape(-1).tolist()
@@ -520,6 +523,6 @@ def _unsorted_segment_join(
 
 
 def _joined(separator: bytes, texts: list[bytes]) -> bytes:
-    """Texts with the separator between them, but none before the first that is not empty."""
+    """Join strings with a separator; leading empty strings add none."""
     first = next((index for index, text in enumerate(texts) if text), len(texts))
     return separator.join(texts[first:])

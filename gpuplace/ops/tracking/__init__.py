@@ -1,1 +1,1 @@
-"""Objects whose values are in checkpoints by their attributes: what depends on what, and what is to be restored yet."""
+"""Object-based checkpoints: dependencies between objects, and values still to be restored."""

@@ -1,12 +1,12 @@
-"""What is in a checkpoint by its place among objects: each has named dependencies, and a checkpoint has their graph.
+"""Object-based checkpoints: objects have named dependencies, and a checkpoint stores the graph of objects.
 
-    Checkpoint --model--> Net --kernel--> Variable          "model/kernel/.ATTRIBUTES/VARIABLE_VALUE" is its value
+    Checkpoint --model--> Model --kernel--> Variable          "model/kernel/.ATTRIBUTES/VARIABLE_VALUE" is its key
 
-A checkpoint is restored along the names. What the program has not made yet is noted in the object that will depend on
-it, and restored when that dependency is added. Each restore has a number; where several want to give a value to an
-object, the one with the highest number does.
+A checkpoint is restored along these names. A value for an object that does not exist yet is recorded in the object that
+will depend on it, and restored when that dependency is added. Restores are numbered; if several have a value for an
+object, the one with the highest number applies.
 
-Reading files and adding operations is not done here: a `CheckpointPosition` hands that on to its checkpoint
+Files are read and operations are added elsewhere: a `CheckpointPosition` delegates both to its checkpoint
 (``gpuplace.tf1.saving.tracking``).
 
 Source: tensorflow/python/training/tracking/base.py, release 1.15.
@@ -40,19 +40,19 @@ __all__ = [
 ]
 
 OBJECT_GRAPH_PROTO_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""The tensor of a checkpoint that holds the graph of objects, a ``TrackableObjectGraph``."""
+"""Key of a checkpoint's object graph, a ``TrackableObjectGraph``."""
 
 VARIABLE_VALUE_KEY = "VARIABLE_VALUE"
-"""The name that a variable's value has within the variable."""
+"""Name of a variable's value within the variable."""
 
 OBJECT_CONFIG_JSON_KEY = "OBJECT_CONFIG_JSON"
-"""The name that the configuration of an object has within it."""
+"""Name of an object's configuration within the object."""
 
 _uids = itertools.count()
 
 
 def uid() -> int:
-    """The next number; later restores have higher ones."""
+    """Return the next restore number, which increases."""
     return next(_uids)
 
 
@@ -60,39 +60,39 @@ class TrackableReference(NamedTuple):
     """A dependency of an object."""
 
     name: str
-    """The name that the object has for it."""
+    """The dependency's name in the object."""
     ref: Any
-    """What it depends on, a `Trackable`."""
+    """The dependency, a `Trackable`."""
 
 
 class SlotRestoration(NamedTuple):
-    """A variable that an optimizer keeps beside another one, as a checkpoint has it."""
+    """An optimizer's slot for a variable in a checkpoint."""
 
     optimizer_id: int
-    """Number of the optimizer among the checkpoint's objects."""
+    """Index of the optimizer among the checkpoint's objects."""
     slot_variable_id: int
-    """Number of the slot."""
+    """Index of the slot."""
     slot_name: str
-    """What the optimizer calls it."""
+    """The optimizer's name for the slot."""
 
 
 class DeferredSlotRestoration(NamedTuple):
-    """A slot whose variable is there and whose optimizer is not."""
+    """A slot whose variable exists and whose optimizer does not exist yet."""
 
     original_variable: Any
     """The variable."""
     slot_variable_id: int
-    """Number of the slot among the checkpoint's objects."""
+    """Index of the slot among the checkpoint's objects."""
     slot_name: str
-    """What the optimizer calls it."""
+    """The optimizer's name for the slot."""
 
 
 class CheckpointPosition:
     """An object of a checkpoint.
 
     Args:
-        checkpoint: the restore that it belongs to.
-        proto_id: its number among the checkpoint's objects.
+        checkpoint: the restore that the object belongs to.
+        proto_id: index of the object in the checkpoint.
     """
 
     def __init__(self, checkpoint: Any, proto_id: int) -> None:
@@ -101,22 +101,22 @@ class CheckpointPosition:
 
     @property
     def checkpoint(self) -> Any:
-        """The restore that it belongs to."""
+        """The restore that the object belongs to."""
         return self._checkpoint
 
     @property
     def proto_id(self) -> int:
-        """Its number among the checkpoint's objects."""
+        """The object's index in the checkpoint."""
         return self._proto_id
 
     @property
     def trackable(self) -> Any:
-        """The program's object that it was found to be."""
+        """The program's object that corresponds to it."""
         return self._checkpoint.object_by_proto_id[self._proto_id]
 
     @property
     def object_proto(self) -> Any:
-        """What the checkpoint says about it."""
+        """The object's message in the checkpoint."""
         return self._checkpoint.object_graph_proto.nodes[self._proto_id]
 
     @property
@@ -128,10 +128,10 @@ class CheckpointPosition:
         return repr(self.object_proto)
 
     def restore(self, trackable: Trackable) -> None:
-        """Gives an object, and what it depends on, the values.
+        """Restore the values of an object and its dependencies.
 
         Args:
-            trackable: the program's object for this one.
+            trackable: the corresponding object of the program.
         """
         with get_default_graph().control_dependencies(None):
             if self.bind_object(trackable):
@@ -140,26 +140,26 @@ class CheckpointPosition:
                     self._checkpoint.new_restore_ops(operations)
 
     def bind_object(self, trackable: Any) -> bool:
-        """Notes which of the program's objects this is, and restores slots that waited for it.
+        """Bind the position to an object of the program, and restore slots that waited for it.
 
         Args:
             trackable: the program's object.
 
         Returns:
-            Whether that was not known before. Where it was another object, a warning is logged.
+            Whether the position was unbound. If it was bound to another object, a warning is logged.
         """
         checkpoint, number = self._checkpoint, self._proto_id
         checkpoint.all_python_objects.add(trackable)
         checkpoint.matched_proto_ids.add(number)
-        known = checkpoint.object_by_proto_id.get(number)
-        if known is not None:
-            if known is not trackable:
+        bound = checkpoint.object_by_proto_id.get(number)
+        if bound is not None:
+            if bound is not trackable:
                 tf_logging.warning(
                     "Inconsistent references when loading the checkpoint into this object graph. Either the Trackable "
                     "object references in the Python program have changed in an incompatible way, or the checkpoint "
                     "was generated in an incompatible program.\n\nTwo checkpoint references resolved to different "
                     "objects (%s and %s).",
-                    known,
+                    bound,
                     trackable,
                 )
             return False
@@ -186,33 +186,33 @@ class CheckpointPosition:
         )
 
     def gather_ops_or_named_saveables(self) -> tuple[list[Any], dict[str, Any], list[Any]]:
-        """What restores it: operations there are already, and what operations are to be made of.
+        """Return what restores the object: existing operations, and saveable objects for new ones.
 
         Returns:
-            The operations; saveable objects of tensors by their keys in the checkpoint; those of Python's values.
+            Existing operations; saveable objects of tensors by their checkpoint keys; those of Python values.
         """
-        found: tuple[list[Any], dict[str, Any], list[Any]] = self._checkpoint.gather(self)
-        return found
+        gathered: tuple[list[Any], dict[str, Any], list[Any]] = self._checkpoint.gather(self)
+        return gathered
 
 
 @dataclasses.dataclass
 class _Tracking:
-    """What is known of an object's dependencies."""
+    """The tracking state of an object's dependencies."""
 
     references: list[TrackableReference] = dataclasses.field(default_factory=list)
-    """In the order in which they were added."""
+    """The dependencies in the order in which they were added."""
     by_name: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """The same, by name."""
+    """The dependencies by name."""
     deferred: dict[str, list[CheckpointPosition]] = dataclasses.field(default_factory=dict)
-    """By name, what is to be restored into dependencies that are not there yet."""
+    """Values to restore into dependencies that do not exist yet, by name."""
     update_uid: int = -1
-    """The number of the last restore that gave the object its values."""
+    """The number of the last restore that set the object's values."""
     follows_attributes: bool = True
-    """Whether an attribute that is set is a dependency."""
+    """Whether assigned attributes become dependencies."""
 
 
 def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator of methods: attributes that they set are no dependencies.
+    """Decorate a method so that attributes that it sets are not dependencies.
 
     Args:
         method: a method of a `Trackable`.
@@ -228,7 +228,7 @@ def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[...
 
 @contextlib.contextmanager
 def no_automatic_dependency_tracking_scope(obj: Any) -> Iterator[None]:
-    """Attributes of an object that are set in this context are no dependencies.
+    """Set attributes of an object in this context without making them dependencies.
 
     Args:
         obj: a `Trackable`.
@@ -242,17 +242,17 @@ def no_automatic_dependency_tracking_scope(obj: Any) -> Iterator[None]:
 
 
 class Trackable:
-    """Something that checkpoints of objects have; its dependencies are added one by one.
+    """Base class of objects in object-based checkpoints; their dependencies are added one by one.
 
-    `AutoTrackable` adds what is set as an attribute. A subclass says in ``_gather_saveables_for_checkpoint`` which
-    values are its own.
+    `AutoTrackable` adds assigned attributes. A subclass returns its own values from
+    ``_gather_saveables_for_checkpoint``.
     """
 
     def _maybe_initialize_trackable(self) -> None:
-        """Makes sure that it can have dependencies, whether or not its class calls another one's ``__init__``."""
+        """Set up dependency tracking, even if a class does not call its base class's ``__init__``."""
         _tracking_of(self)
 
-    # What it depends on
+    # Dependencies
 
     @property
     def _setattr_tracking(self) -> bool:
@@ -280,7 +280,7 @@ class Trackable:
 
     @property
     def _checkpoint_dependencies(self) -> list[TrackableReference]:
-        """All dependencies; subclasses add those that are not always there."""
+        """All dependencies; subclasses add optional ones."""
         return _tracking_of(self).references
 
     @property
@@ -288,11 +288,11 @@ class Trackable:
         return _tracking_of(self).deferred
 
     def _lookup_dependency(self, name: str) -> Any:
-        """The dependency of a name; None where there is none."""
+        """Return the dependency of a name, or None."""
         return _tracking_of(self).by_name.get(name)
 
     def _no_dependency(self, value: Any) -> Any:
-        """A value as an attribute is to be set to it that is no dependency."""
+        """Return a value to assign to an attribute without making it a dependency."""
         return value
 
     @property
@@ -304,36 +304,36 @@ class Trackable:
         return ""
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        """Adds a dependency; what waits for it in a checkpoint is restored into it.
+        """Add a dependency, and restore values from checkpoints that wait for it.
 
         Args:
-            trackable: what the object depends on.
-            name: its name here.
-            overwrite: allow another object to have had the name.
+            trackable: the dependency.
+            name: its name in this object.
+            overwrite: whether to replace another dependency of that name.
 
         Returns:
             ``trackable``.
 
         Raises:
-            TypeError: it is no `Trackable`.
-            ValueError: another object has the name.
+            TypeError: ``trackable`` is not a `Trackable`.
+            ValueError: another dependency has the name.
         """
         if not isinstance(trackable, Trackable):
             raise TypeError(f"Trackable._track_trackable() passed type {type(trackable)}, not a Trackable.")
         tracking = _tracking_of(self)
-        known = self._lookup_dependency(name)
-        if known is None:
+        existing = self._lookup_dependency(name)
+        if existing is None:
             tracking.references.append(TrackableReference(name, trackable))
             self._handle_deferred_dependencies(name=name, trackable=trackable)
-        elif known is not trackable:
+        elif existing is not trackable:
             if not overwrite:
                 raise ValueError(
                     f"Called Trackable._track_trackable() with name='{name}', but a Trackable with this name is "
                     "already declared as a dependency. Names must be unique (or overwrite=True)."
                 )
             tracking.references[:] = [
-                TrackableReference(name, trackable) if one.name == name else one
-                for one in tracking.references
+                TrackableReference(name, trackable) if item.name == name else item
+                for item in tracking.references
             ]
         tracking.by_name[name] = trackable
         return trackable
@@ -348,44 +348,45 @@ class Trackable:
         overwrite: bool = False,
         **kwargs_for_getter: Any,
     ) -> Any:
-        """A variable that it depends on, made by a function.
+        """Make a variable with a function and add it as a dependency.
 
         Args:
-            name: its name here.
-            shape: handed on, as are the next two.
-            dtype: its element type.
-            initializer: its initial value.
-            getter: the function, which takes all these by name.
-            overwrite: allow another object to have had the name, and something that is no `Trackable`.
-            **kwargs_for_getter: handed on.
+            name: its name in this object.
+            shape: its shape; passed to ``getter``.
+            dtype: its dtype; passed to ``getter``.
+            initializer: its initial value; passed to ``getter``.
+            getter: the function, called with these arguments by keyword.
+            overwrite: whether to replace another dependency of that name, and to allow a result that is not a
+                `Trackable`.
+            **kwargs_for_getter: further arguments of ``getter``.
 
         Returns:
-            What the function gave.
+            The result of ``getter``.
 
         Raises:
-            ValueError: another object has the name.
+            ValueError: another dependency has the name.
         """
-        made = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
-        if overwrite and not isinstance(made, Trackable):
-            return made
-        return self._track_trackable(made, name=name, overwrite=overwrite)
+        variable = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
+        if overwrite and not isinstance(variable, Trackable):
+            return variable
+        return self._track_trackable(variable, name=name, overwrite=overwrite)
 
     # Restoring
 
     def _handle_deferred_dependencies(self, name: str, trackable: Trackable) -> None:
-        """Restores what waits for a dependency, the last restore first."""
+        """Restore values that wait for a dependency, the latest restore first."""
         waiting = self._deferred_dependencies.pop(name, [])
-        for position in sorted(waiting, key=lambda one: one.restore_uid, reverse=True):
+        for position in sorted(waiting, key=lambda item: item.restore_uid, reverse=True):
             position.restore(trackable)
 
     def _restore_from_checkpoint_position(self, checkpoint_position: CheckpointPosition) -> list[Any]:
-        """Restores the object and what it depends on, those nearest first.
+        """Restore the object and its dependencies, nearest first.
 
         Args:
-            checkpoint_position: where it is in a checkpoint.
+            checkpoint_position: the object's position in a checkpoint.
 
         Returns:
-            The operations that do it.
+            The restore operations.
         """
         queue = collections.deque([checkpoint_position])
         operations: list[Any] = []
@@ -393,23 +394,23 @@ class Trackable:
         pythons: list[Any] = []
         while queue:
             position = queue.popleft()
-            found = position.trackable._single_restoration_from_checkpoint_position(
+            restored = position.trackable._single_restoration_from_checkpoint_position(
                 checkpoint_position=position, visit_queue=queue
             )
-            operations.extend(found[0])
-            tensors.update(found[1])
-            pythons.extend(found[2])
+            operations.extend(restored[0])
+            tensors.update(restored[1])
+            pythons.extend(restored[2])
         operations.extend(checkpoint_position.checkpoint.restore_saveables(tensors, pythons))
         return operations
 
     def _single_restoration_from_checkpoint_position(
         self, checkpoint_position: CheckpointPosition, visit_queue: collections.deque[CheckpointPosition]
     ) -> tuple[Any, dict[str, Any], Any]:
-        """What restores this object alone; dependencies are queued, or noted where they are not there."""
+        """Return what restores this object alone; queue existing dependencies, and record missing ones."""
         checkpoint = checkpoint_position.checkpoint
-        found: tuple[Any, dict[str, Any], Any] = ([], {}, [])
+        restored: tuple[Any, dict[str, Any], Any] = ([], {}, [])
         if checkpoint.restore_uid > self._update_uid:
-            found = checkpoint_position.gather_ops_or_named_saveables()
+            restored = checkpoint_position.gather_ops_or_named_saveables()
             self._update_uid = checkpoint.restore_uid
         for child in checkpoint_position.object_proto.children:
             position = CheckpointPosition(checkpoint, child.node_id)
@@ -418,16 +419,16 @@ class Trackable:
                 self._deferred_dependencies.setdefault(child.local_name, []).append(position)
             elif position.bind_object(trackable=dependency):
                 visit_queue.append(position)
-        return found
+        return restored
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
-        """The values of its own by name: variables, or functions from a name to a saveable object."""
+        """Return the object's own values by name: variables, or functions from a name to a saveable object."""
         return {}
 
 
 def _tracking_of(obj: Any) -> _Tracking:
     attributes: dict[str, Any] = obj.__dict__
-    found: _Tracking | None = attributes.get("_self_tracking")
-    if found is None:
-        found = attributes["_self_tracking"] = _Tracking()
-    return found
+    tracking: _Tracking | None = attributes.get("_self_tracking")
+    if tracking is None:
+        tracking = attributes["_self_tracking"] = _Tracking()
+    return tracking

@@ -1,9 +1,9 @@
-"""Lists and dicts that checkpoints of objects can have: those that a program makes, and those that stand for its own.
+"""Lists and dicts for object-based checkpoints: trackable ones that a program makes, and wrappers of its own.
 
-A list or dict that is set as an attribute of an `AutoTrackable` is replaced by a wrapper, a list or dict too, which
-depends on what is in it: the elements of a list by their numbers, those of a dict by their keys. A change after which a
-checkpoint could not be restored into a new object (an element replaced, or the program's own list changed behind the
-wrapper's back) is no error; saving then is.
+A list or dict that is assigned to an attribute of an `AutoTrackable` is replaced by a wrapper, also a list or dict,
+which depends on its items: elements of a list by index, values of a dict by key. Some changes make it impossible to
+restore a checkpoint into a new object, for example a replaced element, or a change to the program's own list outside
+the wrapper. The change itself is allowed; a later save fails.
 
 >>> weights = List()
 >>> weights.append(Mapping())
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 WRAPPERS: dict[type, Callable[[Any], Any]] = {}
-"""What wraps values of a type that is no `Trackable`; see ``wrappers``."""
+"""Wrappers for values of types that are not `Trackable`; see ``wrappers``."""
 
 
 class NoDependency:
-    """Around a value that is set as an attribute and is to be no dependency.
+    """Marks a value assigned to an attribute as not being a dependency.
 
     Args:
-        value: what the attribute will be.
+        value: the attribute's value.
     """
 
     def __init__(self, value: Any) -> None:
@@ -49,7 +49,7 @@ class NoDependency:
 
 
 def wrap_or_unwrap(value: Any) -> Any:
-    """A value as it is kept: lists and dicts in wrappers, and what is in a `NoDependency`.
+    """Return a value in the form in which it is stored: lists and dicts wrapped, `NoDependency` unwrapped.
 
     Args:
         value: anything.
@@ -63,24 +63,24 @@ def wrap_or_unwrap(value: Any) -> Any:
 
 
 def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
-    """Adds a value that an object is to keep under a name to its dependencies, where it can be one.
+    """Add an assigned value to an object's dependencies, if possible.
 
     Args:
         trackable: the object.
-        name: the attribute's name, which may have been another value's.
+        name: the attribute's name, which may have had another value.
         value: anything.
 
     Returns:
-        What is to be kept.
+        The value to store.
     """
-    kept = wrap_or_unwrap(value)
-    if not isinstance(value, NoDependency) and isinstance(kept, Trackable):
-        trackable._track_trackable(kept, name=name, overwrite=True)
-    return kept
+    wrapped = wrap_or_unwrap(value)
+    if not isinstance(value, NoDependency) and isinstance(wrapped, Trackable):
+        trackable._track_trackable(wrapped, name=name, overwrite=True)
+    return wrapped
 
 
 class UntrackableError(ValueError):
-    """Something in a container that cannot be in a checkpoint of objects."""
+    """An item of a container that cannot be in an object-based checkpoint."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(
@@ -90,7 +90,7 @@ class UntrackableError(ValueError):
 
 
 class TrackableDataStructure(Trackable):
-    """A container of what checkpoints have, also of layers, whose variables it lists."""
+    """A container of trackable objects, including layers, whose variables it lists."""
 
     def __init__(self) -> None:
         self._trainable = True
@@ -98,7 +98,7 @@ class TrackableDataStructure(Trackable):
 
     @property
     def trainable(self) -> bool:
-        """Whether its layers' variables are listed among those that are trained."""
+        """Whether its layers' variables are listed as trainable."""
         return self._trainable
 
     @trainable.setter
@@ -106,7 +106,7 @@ class TrackableDataStructure(Trackable):
         self._trainable = value
 
     def _track_value(self, value: Any, name: str) -> Any:
-        """Adds a dependency, and returns the value as it is kept."""
+        """Add a dependency, and return the value to store."""
         value = sticky_attribute_assignment(trackable=self, value=value, name=name)
         if isinstance(value, Variable):
             self._extra_variables.append(value)
@@ -116,7 +116,7 @@ class TrackableDataStructure(Trackable):
 
     @property
     def _values(self) -> Iterable[Any]:
-        """What is in it."""
+        """The container's values."""
         raise NotImplementedError("Abstract method")
 
     @property
@@ -131,39 +131,39 @@ class TrackableDataStructure(Trackable):
 
     @property
     def layers(self) -> list[Any]:
-        """The layers in it and in containers in it."""
+        """The layers in the container and in nested containers."""
         return layer_containers.filter_empty_layer_containers(self._layers)
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """The variables that are trained."""
+        """The trainable variables."""
         return layer_containers.gather_trainable_weights(self.trainable, self._layers, self._extra_variables)
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """The variables that are not trained."""
+        """The non-trainable variables."""
         return layer_containers.gather_non_trainable_weights(
             self.trainable, self._layers, self._extra_variables
         )
 
     @property
     def weights(self) -> list[Any]:
-        """All variables, those that are trained first."""
+        """All variables, trainable ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """The variables that are trained."""
+        """The trainable variables."""
         return self.trainable_weights
 
     @property
     def non_trainable_variables(self) -> list[Any]:
-        """The variables that are not trained."""
+        """The non-trainable variables."""
         return self.non_trainable_weights
 
     @property
     def variables(self) -> list[Any]:
-        """All variables, those that are trained first."""
+        """All variables, trainable ones first."""
         return self.weights
 
     @property
@@ -184,14 +184,14 @@ class TrackableDataStructure(Trackable):
 
 
 class List(TrackableDataStructure, Sequence[Any]):
-    """A list of what checkpoints have, to which things are added only.
+    """An append-only list of trackable objects.
 
     Args:
-        *args: as those of ``list``.
-        **kwargs: none.
+        *args: arguments of ``list``.
+        **kwargs: unused.
 
     Raises:
-        ValueError: something in it cannot be in a checkpoint of objects.
+        ValueError: an item cannot be in an object-based checkpoint.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -211,7 +211,7 @@ class List(TrackableDataStructure, Sequence[Any]):
         return self
 
     def copy(self) -> Any:
-        """Another one with the same elements."""
+        """Return a copy with the same elements."""
         return type(self)(copy.copy(self._storage))
 
     def __copy__(self) -> Any:
@@ -221,24 +221,24 @@ class List(TrackableDataStructure, Sequence[Any]):
         return type(self)(copy.deepcopy(self._storage, memo))
 
     def append(self, value: Any) -> None:
-        """Adds an element at the end.
+        """Add an element at the end.
 
         Args:
             value: the element.
 
         Raises:
-            ValueError: it cannot be in a checkpoint of objects.
+            ValueError: the element cannot be in an object-based checkpoint.
         """
         self._storage.append(self._track_value(value, self._name_element(len(self._storage))))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Adds elements at the end.
+        """Add elements at the end.
 
         Args:
             values: the elements.
 
         Raises:
-            ValueError: one cannot be in a checkpoint of objects.
+            ValueError: an element cannot be in an object-based checkpoint.
         """
         for value in values:
             self.append(value)
@@ -280,20 +280,20 @@ class List(TrackableDataStructure, Sequence[Any]):
 
 
 def by_key(items: Iterable[tuple[Any, Any]]) -> list[Any]:
-    """Values sorted by their keys."""
+    """Return values sorted by their keys."""
     return [value for _, value in sorted(items, key=lambda item: item[0])]
 
 
 class Mapping(TrackableDataStructure, MappingInterface[str, Any]):
-    """A dict of what checkpoints have, to which things are added only.
+    """An append-only dict of trackable objects.
 
     Args:
-        *args: as those of ``dict``; keys are texts.
-        **kwargs: the same.
+        *args: arguments of ``dict``; keys are strings.
+        **kwargs: arguments of ``dict``.
 
     Raises:
-        ValueError: something in it cannot be in a checkpoint of objects.
-        TypeError: a key is no text.
+        ValueError: a value cannot be in an object-based checkpoint.
+        TypeError: a key is not a string.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -322,23 +322,23 @@ class Mapping(TrackableDataStructure, MappingInterface[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         value = self._track_value(value, name=self._name_element(key))
-        known = self._storage.setdefault(key, value)
-        if known is not value:
+        existing = self._storage.setdefault(key, value)
+        if existing is not value:
             raise ValueError(
                 f"Mappings are an append-only data structure. Tried to overwrite the key '{key}' with value {value}, "
-                f"but it already contains {known}"
+                f"but it already contains {existing}"
             )
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Adds items.
+        """Add items.
 
         Args:
-            *args: as those of ``dict.update``.
-            **kwargs: the same.
+            *args: arguments of ``dict.update``.
+            **kwargs: arguments of ``dict.update``.
 
         Raises:
-            ValueError: a key is there with another value, or a value cannot be in a checkpoint of objects.
-            TypeError: a key is no text.
+            ValueError: a key already has another value, or a value cannot be in an object-based checkpoint.
+            TypeError: a key is not a string.
         """
         for key, value in dict(*args, **kwargs).items():
             self[key] = value

@@ -1,6 +1,6 @@
-"""Sets and dicts that tell their keys apart by identity.
+"""Sets and dicts that compare their keys by identity.
 
-Lists and dicts of variables have no hash and are equal by what is in them; where each object counts, these are used.
+Lists and dicts of variables have no hash and are compared by their contents; use these where object identity matters.
 
 >>> keys = ObjectIdentitySet([[1], [1]])
 >>> len(keys), [1] in keys
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class _ObjectIdentityWrapper:
-    """Stands for an object as a key: equal to another one of the same object.
+    """Wrapper of an object as a key; wrappers of the same object are equal.
 
     Args:
         wrapped: the object.
@@ -42,14 +42,14 @@ class _ObjectIdentityWrapper:
         return not self == other
 
     def __hash__(self) -> int:
-        return id(self.unwrapped)  # of an object that lives as long as this
+        return id(self.unwrapped)  # the object lives as long as the wrapper
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} wrapping {self.unwrapped!r}>"
 
 
 class _WeakObjectIdentityWrapper(_ObjectIdentityWrapper):
-    """The same, without keeping the object alive."""
+    """A wrapper that does not keep the object alive."""
 
     __slots__ = ("_id",)
 
@@ -59,7 +59,7 @@ class _WeakObjectIdentityWrapper(_ObjectIdentityWrapper):
 
     @property
     def unwrapped(self) -> Any:
-        """The object; None where it is gone."""
+        """The object; None if it no longer exists."""
         return self._wrapped()
 
     def __hash__(self) -> int:
@@ -67,7 +67,7 @@ class _WeakObjectIdentityWrapper(_ObjectIdentityWrapper):
 
 
 class Reference(_ObjectIdentityWrapper):
-    """A reference to an object that can be a key.
+    """A hashable reference to an object.
 
     Args:
         wrapped: the object.
@@ -76,16 +76,16 @@ class Reference(_ObjectIdentityWrapper):
     __slots__ = ()
 
     def deref(self) -> Any:
-        """The object."""
+        """Return the object."""
         return self.unwrapped
 
 
 class ObjectIdentityDictionary(MutableMapping[Any, Any]):
-    """A dict whose keys are told apart by identity.
+    """A dict that compares keys by identity.
 
     Args:
-        *args: as for ``dict``.
-        **kwargs: the same.
+        *args: arguments of ``dict``.
+        **kwargs: arguments of ``dict``.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -119,7 +119,7 @@ class ObjectIdentityDictionary(MutableMapping[Any, Any]):
 
 
 class ObjectIdentityWeakKeyDictionary(ObjectIdentityDictionary):
-    """The same, without keeping keys alive."""
+    """An identity dict that does not keep keys alive."""
 
     def _key(self, key: Any) -> _ObjectIdentityWrapper:
         return _WeakObjectIdentityWrapper(key)
@@ -138,10 +138,10 @@ class ObjectIdentityWeakKeyDictionary(ObjectIdentityDictionary):
 
 
 class ObjectIdentitySet(MutableSet[Any]):
-    """A set whose elements are told apart by identity.
+    """A set that compares elements by identity.
 
     Args:
-        *args: the elements, one iterable; none: it begins empty.
+        *args: an iterable of elements; default: empty.
     """
 
     def __init__(self, *args: Iterable[Any]) -> None:
@@ -158,7 +158,7 @@ class ObjectIdentitySet(MutableSet[Any]):
         return self._key(key) in self._storage
 
     def add(self, value: Any) -> None:
-        """Puts an element in.
+        """Add an element.
 
         Args:
             value: the element.
@@ -166,7 +166,7 @@ class ObjectIdentitySet(MutableSet[Any]):
         self._storage.add(self._key(value))
 
     def discard(self, value: Any) -> None:
-        """Takes an element out, where it is there.
+        """Remove an element, if present.
 
         Args:
             value: the element.
@@ -174,7 +174,7 @@ class ObjectIdentitySet(MutableSet[Any]):
         self._storage.discard(self._key(value))
 
     def update(self, items: Iterable[Any]) -> None:
-        """Puts elements in.
+        """Add elements.
 
         Args:
             items: the elements.
@@ -183,18 +183,18 @@ class ObjectIdentitySet(MutableSet[Any]):
             self.add(item)
 
     def intersection(self, items: Iterable[Any]) -> set[Any]:
-        """The elements that are in both.
+        """Return the elements that are in both.
 
         Args:
-            items: the others.
+            items: the other elements.
         """
         return self._storage.intersection({self._key(item) for item in items})
 
     def difference(self, items: Iterable[Any]) -> ObjectIdentitySet:
-        """The elements that are not among others.
+        """Return the elements that are not in ``items``.
 
         Args:
-            items: the others.
+            items: the other elements.
         """
         return self._from_iterable(
             key.unwrapped for key in self._storage.difference({self._key(item) for item in items})
@@ -209,7 +209,7 @@ class ObjectIdentitySet(MutableSet[Any]):
 
 
 class ObjectIdentityWeakSet(ObjectIdentitySet):
-    """The same, without keeping elements alive."""
+    """An identity set that does not keep elements alive."""
 
     def _key(self, key: Any) -> _ObjectIdentityWrapper:
         return _WeakObjectIdentityWrapper(key)

@@ -1,4 +1,4 @@
-"""What a container of layers says of them: their variables, losses and updates.
+"""Variables, losses and updates of layers in a container.
 
 Source: tensorflow/python/training/tracking/layer_utils.py, release 1.15.
 """
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def is_layer(obj: Any) -> bool:
-    """Whether something is a layer, by what it can do.
+    """Return whether an object is a layer, judged by its attributes.
 
     Args:
         obj: anything.
@@ -27,7 +27,7 @@ def is_layer(obj: Any) -> bool:
 
 
 def has_weights(obj: Any) -> bool:
-    """Whether something is a layer or a container of layers.
+    """Return whether an object is a layer or a container of layers.
 
     Args:
         obj: anything.
@@ -41,12 +41,12 @@ def has_weights(obj: Any) -> bool:
 
 
 def filter_empty_layer_containers(layer_list: Iterable[Any]) -> list[Any]:
-    """The layers in a list and in containers in it, each once.
+    """Return the distinct layers in a list and in nested containers.
 
     Args:
         layer_list: layers and containers.
     """
-    found: list[Any] = []
+    layers: list[Any] = []
     waiting = list(layer_list)[::-1]
     seen: set[int] = set()
     while waiting:
@@ -55,21 +55,21 @@ def filter_empty_layer_containers(layer_list: Iterable[Any]) -> list[Any]:
             continue
         seen.add(id(obj))
         if is_layer(obj):
-            found.append(obj)
+            layers.append(obj)
         elif hasattr(obj, "layers"):
             waiting.extend(list(obj.layers)[::-1])
-    return found
+    return layers
 
 
 def gather_trainable_weights(
     trainable: bool, sub_layers: Sequence[Any], extra_variables: Sequence[Any]
 ) -> list[Any]:
-    """The variables of layers that are trained, then others that are.
+    """Return the trainable variables of layers, then further ones.
 
     Args:
-        trainable: whether what contains them is trained; nothing of it is if not.
+        trainable: whether the container is trainable; if not, the result is empty.
         sub_layers: layers and containers of layers.
-        extra_variables: variables beside them.
+        extra_variables: further variables.
     """
     if not trainable:
         return []
@@ -80,15 +80,15 @@ def gather_trainable_weights(
 def gather_non_trainable_weights(
     trainable: bool, sub_layers: Sequence[Any], extra_variables: Sequence[Any]
 ) -> list[Any]:
-    """The variables of layers that are not trained, and others that are not.
+    """Return the non-trainable variables of layers, then further ones.
 
     Args:
-        trainable: whether what contains them is trained; nothing of it is if not.
+        trainable: whether the container is trainable; if not, all of its variables are returned.
         sub_layers: layers and containers of layers.
-        extra_variables: variables beside them.
+        extra_variables: further variables.
 
     Returns:
-        Where it is not trained: those that otherwise would be first.
+        The variables; for a non-trainable container, the otherwise trainable ones first.
     """
     trained = [variable for variable in extra_variables if variable.trainable]
     others = [variable for variable in extra_variables if not variable.trainable]

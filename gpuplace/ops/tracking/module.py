@@ -1,4 +1,4 @@
-"""``tf.Module``: a named object that knows the variables and modules among its attributes.
+"""``tf.Module``: a named object that finds the variables and modules among its attributes.
 
 Source: tensorflow/python/module/module.py, release 1.15.
 """
@@ -23,16 +23,16 @@ _CAPITAL = re.compile("(?<=[a-z0-9])[A-Z]|(?<!^)[A-Z](?=[a-z])")
 
 
 def valid_identifier(name: str) -> bool:
-    """Whether a text can be the name of a module: letters, digits and underscores, no digit first.
+    """Return whether a string is a valid module name: letters, digits and underscores, not starting with a digit.
 
     Args:
-        name: the text.
+        name: the string.
     """
     return re.match("[a-zA-Z_][a-zA-Z0-9_]*$", name) is not None
 
 
 def camel_to_snake(value: str) -> str:
-    """The name of a class with underscores.
+    """Convert a class name from camel case to snake case.
 
     >>> camel_to_snake("AReallyLongName"), camel_to_snake("MLPBlock")
     ('a_really_long_name', 'mlp_block')
@@ -40,11 +40,11 @@ def camel_to_snake(value: str) -> str:
     Args:
         value: the name.
     """
-    return _CAPITAL.sub(lambda found: f"_{found[0]}", value).lower()
+    return _CAPITAL.sub(lambda match: f"_{match[0]}", value).lower()
 
 
 class Module(AutoTrackable):
-    """A named part of a net: the variables and modules that are set as its attributes are its own.
+    """A named part of a model, which owns the variables and modules in its attributes.
 
     >>> import gpuplace as tf
     >>> class Line(tf.Module):
@@ -56,10 +56,10 @@ class Module(AutoTrackable):
     ['line/slope:0']
 
     Args:
-        name: its name; None: that of the class, with underscores.
+        name: its name; None: the class name in snake case.
 
     Raises:
-        ValueError: the name is no Python identifier.
+        ValueError: the name is not a Python identifier.
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_self_tracking"})
@@ -78,27 +78,27 @@ class Module(AutoTrackable):
 
     @property
     def name(self) -> str:
-        """The name, without those of modules around it."""
+        """The name, without those of outer modules."""
         return self._name
 
     @property
     def name_scope(self) -> Any:
-        """A context in which operations are in the module's name scope."""
+        """A context for operations in the module's name scope."""
         return get_default_graph().name_scope(self._scope_name)
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """Its variables, sorted by attribute, then those of the modules in it."""
+        """Its variables, sorted by attribute, then those of its submodules."""
         return tuple(self._flatten(predicate=_is_variable))
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
-        """Those of ``variables`` that are trained."""
+        """The trainable ones of ``variables``."""
         return tuple(self._flatten(predicate=lambda leaf: _is_variable(leaf) and leaf.trainable))
 
     @property
     def submodules(self) -> tuple[Module, ...]:
-        """The modules in it, and those in them, nearest first."""
+        """All nested modules, nearest first."""
         return tuple(self._flatten(predicate=_is_module))
 
     def _flatten(
@@ -108,13 +108,13 @@ class Module(AutoTrackable):
         attribute_traversal_key: Callable[[str], Any] | None = None,
         with_path: bool = False,
     ) -> Iterator[Any]:
-        """What is in the attributes, and in structures that these are, in the order of their names.
+        """Iterate over the values in the attributes and in nested structures, in the order of their names.
 
         Args:
-            recursive: go into modules.
-            predicate: what is wanted; None: all.
-            attribute_traversal_key: what the names are sorted by; None: themselves.
-            with_path: give pairs of the path and the value, also of what was there on another path.
+            recursive: whether to descend into modules.
+            predicate: a filter for values; None: all.
+            attribute_traversal_key: sort key for the names; None: the names themselves.
+            with_path: whether to return pairs of path and value, including repeated values with other paths.
 
         Returns:
             An iterator.
@@ -144,7 +144,7 @@ class Module(AutoTrackable):
 
     @classmethod
     def with_name_scope(cls, method: Method) -> Method:
-        """A decorator of methods: operations that they add are in the module's name scope.
+        """Decorate a method so that its operations are in the module's name scope.
 
         Args:
             method: a method of the class.

@@ -1,4 +1,4 @@
-"""Objects that depend on what is set as an attribute of theirs.
+"""Objects whose assigned attributes become dependencies.
 
 >>> import gpuplace as tf
 >>> class Line(AutoTrackable):
@@ -23,11 +23,11 @@ __all__ = ["AutoTrackable", "NotTrackable", "delete_tracking", "no_automatic_dep
 
 
 class NotTrackable:
-    """A base for what looks as if checkpoints of objects could have it and cannot: saving it is an error."""
+    """Base class of objects that look trackable but cannot be saved; saving them is an error."""
 
 
 class AutoTrackable(Trackable):
-    """Something that checkpoints of objects have, with what is set as an attribute of it."""
+    """A trackable object whose assigned attributes become dependencies."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         attributes = self.__dict__
@@ -46,11 +46,11 @@ class AutoTrackable(Trackable):
 
 
 def delete_tracking(obj: Trackable, name: str) -> None:
-    """Takes a dependency away, where there is one of that name.
+    """Remove a dependency, if there is one of that name.
 
     Args:
-        obj: what depends on it.
-        name: its name there.
+        obj: the object with the dependency.
+        name: the dependency's name.
     """
     if obj._unconditional_dependency_names.pop(name, None) is not None:
         references = obj._unconditional_checkpoint_dependencies

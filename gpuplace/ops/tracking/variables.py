@@ -1,4 +1,4 @@
-"""Variables that objects depend on: made for one, or noted while a function makes them.
+"""Variables as dependencies of objects: made for an object, or recorded while a function makes them.
 
 Source: tensorflow/python/training/tracking/util.py, release 1.15.
 """
@@ -27,24 +27,24 @@ def _default_getter(
     partition_info: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """A resource variable that no variable scope has a say in."""
-    wanted = as_dtype(dtype)
+    """Return a resource variable, ignoring variable scopes."""
+    kind = as_dtype(dtype)
     sizes = as_shape(shape)
     if initializer is None:
-        initializer = default_initializer(name, wanted)
+        initializer = default_initializer(name, kind)
     if not callable(initializer):
         if shape is not None:
             raise ValueError("If initializer is a constant, do not specify shape.")
         value = initializer
     else:
         if isinstance(initializer, type):
-            initializer = initializer(dtype=wanted)
-        given = {} if partition_info is None else {"partition_info": partition_info}
+            initializer = initializer(dtype=kind)
+        partition_args = {} if partition_info is None else {"partition_info": partition_info}
 
         def value() -> Any:
-            return initializer(sizes.as_list(), dtype=wanted, **given)
+            return initializer(sizes.as_list(), dtype=kind, **partition_args)
 
-    return Variable(initial_value=value, name=name, dtype=wanted.base_dtype, use_resource=True, **kwargs)
+    return Variable(initial_value=value, name=name, dtype=kind.base_dtype, use_resource=True, **kwargs)
 
 
 def add_variable(
@@ -55,21 +55,21 @@ def add_variable(
     initializer: Any = None,
     trainable: bool = True,
 ) -> Any:
-    """A resource variable that an object depends on; no variable scope has a say in it.
+    """Return a resource variable as a dependency of an object, ignoring variable scopes.
 
     Args:
         trackable: the object.
-        name: the variable's name, there and in the graph.
+        name: the variable's name, in the object and in the graph.
         shape: its sizes; None: those of the initial value.
-        dtype: its element type.
-        initializer: its initial value, or a function from sizes and type to it; None: Glorot's uniform one.
-        trainable: collect it among the trainable variables.
+        dtype: its dtype.
+        initializer: its initial value, or a function from sizes and dtype to it; None: Glorot uniform.
+        trainable: whether to add the variable to the trainable variables.
 
     Returns:
         The variable.
 
     Raises:
-        ValueError: the object depends on another one of that name, or a shape beside an initial value.
+        ValueError: the object has another dependency of that name, or both a shape and an initial value are given.
     """
     return trackable._add_variable_with_custom_getter(
         name=name,
@@ -83,9 +83,9 @@ def add_variable(
 
 @contextlib.contextmanager
 def capture_dependencies(template: Any) -> Iterator[None]:
-    """What makes variables in this context, under the names of a template's scope, the template depends on.
+    """Make variables created in this context, under a template's scope, dependencies of the template.
 
-    Of a template within it, it depends on that and not on its variables.
+    A nested template becomes a dependency itself, instead of its variables.
 
     Args:
         template: a ``Template`` whose variable scope is open.
@@ -96,7 +96,7 @@ def capture_dependencies(template: Any) -> Iterator[None]:
         next_creator: Any, name: Any, initial_value: Any, trackable_parent: Any = None, **kwargs: Any
     ) -> Any:
         def make(initializer: Any, **inner: Any) -> Any:
-            del inner["name"]  # the one within the template; variables have their own
+            del inner["name"]  # the name within the template; variables have their own
             return next_creator(initial_value=initializer, name=name, **inner)
 
         here = (template, prefix)

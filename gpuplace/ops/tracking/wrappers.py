@@ -1,4 +1,4 @@
-"""What stands for a program's lists and dicts among what checkpoints of objects have.
+"""Wrappers of a program's lists and dicts for object-based checkpoints.
 
 Source: tensorflow/python/training/tracking/data_structures.py, release 1.15.
 """
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 else:
 
     class _ListBase(MutableSequence, list):
-        """A list for `isinstance`; what it does is what a class says of its elements."""
+        """A list for `isinstance`; a class with trackable elements implements the methods."""
 
     class _DictBase(MutableMapping, dict):
-        """A dict for `isinstance`; what it does is what a class says of its items."""
+        """A dict for `isinstance`; a class with trackable items implements the methods."""
 
 
 class ListWrapper(List, _ListBase):  # type: ignore[misc]
-    """What stands for a program's list; anything may be in it.
+    """Wrapper of a program's list, which may contain any values.
 
     Args:
-        wrapped_list: the list, which it works on. It is not to be changed in other ways.
+        wrapped_list: the list to operate on. Change it only through the wrapper.
     """
 
     def __init__(self, wrapped_list: list[Any]) -> None:
@@ -119,11 +119,11 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         if isinstance(key, slice):
             self._storage[key] = value
             for index in range(max(len(before), len(self._storage))):
-                known = before[index] if index < len(before) else None
+                existing = before[index] if index < len(before) else None
                 now = self._storage[index] if index < len(self._storage) else None
-                if isinstance(known, Trackable):
+                if isinstance(existing, Trackable):
                     self._non_append_mutation = True
-                if now is not None and now is not known:
+                if now is not None and now is not existing:
                     self._storage[index] = self._track_value(now, self._name_element(index))
         else:
             if isinstance(self._storage[key], Trackable):
@@ -132,7 +132,7 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         self._update_snapshot()
 
     def append(self, value: Any) -> None:
-        """Adds an element at the end.
+        """Add an element at the end.
 
         Args:
             value: anything.
@@ -142,7 +142,7 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         self._update_snapshot()
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Adds elements at the end.
+        """Add elements at the end.
 
         Args:
             values: anything.
@@ -152,21 +152,21 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         self._update_snapshot()
 
     def insert(self, index: Any, obj: Any) -> None:
-        """Adds an element elsewhere; the list cannot be saved then.
+        """Insert an element; the list can no longer be saved.
 
         Args:
-            index: where.
+            index: its position.
             obj: anything.
         """
         self._non_append_mutation = True
         self._storage.insert(index, obj)
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
-        """Sorts the elements; the list cannot be saved then.
+        """Sort the elements; the list can no longer be saved.
 
         Args:
-            key: what an element is compared by; None: itself.
-            reverse: the largest first.
+            key: a function from an element to its sort key; None: the element itself.
+            reverse: whether to sort in descending order.
         """
         self._non_append_mutation = True
         self._storage.sort(key=key, reverse=reverse)
@@ -204,10 +204,10 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
 
 
 class _DictWrapper(TrackableDataStructure, _DictBase):
-    """What stands for a program's dict; anything may be in it, under any keys.
+    """Wrapper of a program's dict, which may contain any keys and values.
 
     Args:
-        wrapped_dict: the dict, which it works on. It is not to be changed in other ways. None: a new one.
+        wrapped_dict: the dict to operate on. Change it only through the wrapper. None: a new one.
     """
 
     def __init__(self, wrapped_dict: Any = None) -> None:
@@ -218,7 +218,7 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
         self._non_string_key = False
         self._external_modification = False
         for key, value in self._storage.items():
-            self._storage[key] = self._kept(key, value)
+            self._storage[key] = self._wrapped(key, value)
         self._last_wrapped_dict_snapshot: dict[Any, Any] | None = dict(self._storage)
 
     def _with_marks(self, copied: Any) -> Any:
@@ -227,7 +227,7 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
         return copied
 
     def copy(self) -> Any:
-        """Another one with the same items."""
+        """Return a copy with the same items."""
         return copy.copy(self)
 
     def __copy__(self) -> Any:
@@ -276,24 +276,24 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
             )
         return super()._checkpoint_dependencies
 
-    def _kept(self, key: Any, value: Any) -> Any:
-        """A value as it is kept under a key; one that can be a dependency and has no text for a key is noted."""
+    def _wrapped(self, key: Any, value: Any) -> Any:
+        """Return the value to store under a key; record a trackable value whose key is not a string."""
         if isinstance(key, str):
             try:
                 return self._track_value(value, name=key)
             except UntrackableError:
                 return wrap_or_unwrap(value)
-        kept = wrap_or_unwrap(value)
-        if isinstance(kept, Trackable) and not isinstance(value, NoDependency):
+        wrapped = wrap_or_unwrap(value)
+        if isinstance(wrapped, Trackable) and not isinstance(value, NoDependency):
             self._non_string_key = True
-        return kept
+        return wrapped
 
     def __getitem__(self, key: Any) -> Any:
         return self._storage[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._check_external_modification()
-        self._storage[key] = self._kept(key, value)
+        self._storage[key] = self._wrapped(key, value)
         self._update_snapshot()
 
     def __delitem__(self, key: Any) -> None:

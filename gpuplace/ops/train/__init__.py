@@ -1,1 +1,1 @@
-"""Optimizers, learning rates, steps, and where variables of a cluster go."""
+"""Optimizers, learning rates, global steps, and devices of variables in a cluster."""

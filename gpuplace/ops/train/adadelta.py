@@ -1,4 +1,4 @@
-"""Adadelta: steps as large as the running size of former steps over that of gradients.
+"""Adadelta: step sizes are the ratio of the running magnitudes of past steps and gradients.
 
 Source: tensorflow/python/training/adadelta.py, release 1.15.
 """
@@ -10,13 +10,13 @@ from gpuplace.typing import TensorLike
 
 
 class AdadeltaOptimizer(KernelOptimizer):
-    """Adadelta.
+    """Adadelta optimizer.
 
     Args:
         learning_rate: a number, a scalar tensor, or a function that returns one.
-        rho: how much of the running averages is kept, given in the same ways.
-        epsilon: added to the averages, given in the same ways.
-        use_locking: kept in the graph.
+        rho: fraction of the running averages to keep, in the same forms.
+        epsilon: added to the averages, in the same forms.
+        use_locking: stored in the graph without effect.
         name: name of the update and of the slots.
 
     Raises:

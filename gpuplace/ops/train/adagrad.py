@@ -1,4 +1,4 @@
-"""Adagrad: steps become smaller by the sum of the squared gradients so far.
+"""Adagrad: step sizes shrink with the sum of the squared gradients so far.
 
 Source: tensorflow/python/training/adagrad.py, release 1.15.
 """
@@ -18,12 +18,12 @@ from gpuplace.typing import DTypeLike, TensorLike
 
 
 class AdagradOptimizer(KernelOptimizer):
-    """Adagrad.
+    """Adagrad optimizer.
 
     Args:
         learning_rate: a number, a scalar tensor, or a function that returns one.
-        initial_accumulator_value: what the sums of squares start at, a positive number.
-        use_locking: kept in the graph.
+        initial_accumulator_value: initial value of the sums of squares, a positive number.
+        use_locking: stored in the graph without effect.
         name: name of the update and of the slots.
 
     Raises:
@@ -61,6 +61,6 @@ class AdagradOptimizer(KernelOptimizer):
             )
 
     def _filled_like(self, variable: Any, dtype: DTypeLike) -> Tensor:
-        """The initial sums of a variable whose shape is known when it runs."""
+        """Return the initial sums for a variable with a dynamic shape."""
         filled = constant.fill(reshaping.shape(variable), self._initial_accumulator_value)
         return cast.cast(filled, dtype)

@@ -1,4 +1,4 @@
-"""Adam: steps from running means of the gradients and of their squares.
+"""Adam: steps from running means of the gradients and their squares.
 
 Source: tensorflow/python/training/adam.py, release 1.15.
 """
@@ -20,14 +20,14 @@ from gpuplace.typing import TensorLike
 
 
 class AdamOptimizer(KernelOptimizer):
-    """Adam.
+    """Adam optimizer.
 
     Args:
-        learning_rate: a number, a scalar tensor, or a function that returns one, as for the three that follow.
+        learning_rate: a number, a scalar tensor, or a function that returns one, as for the next three arguments.
         beta1: decay of the running mean of the gradients, from 0 to below 1.
         beta2: decay of the running mean of their squares, from 0 to below 1.
-        epsilon: added to the root against division by zero.
-        use_locking: kept in the graph.
+        epsilon: added to the square root to avoid division by zero.
+        use_locking: stored in the graph without effect.
         name: name of the update and of the slots.
 
     Raises:
@@ -46,13 +46,13 @@ class AdamOptimizer(KernelOptimizer):
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
-        given = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-        super().__init__(use_locking, name, **given)
+        hyperparameters = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        super().__init__(use_locking, name, **hyperparameters)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         first = min(var_list, key=lambda variable: variable.name)
         for name in ("beta1", "beta2"):
-            self._create_non_slot_variable(self._given[name], f"{name}_power", colocate_with=first)
+            self._create_non_slot_variable(self._hyperparameters[name], f"{name}_power", colocate_with=first)
         super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
@@ -76,12 +76,12 @@ class AdamOptimizer(KernelOptimizer):
         return self._on_rows(grad, var, indices, add)
 
     def _on_rows(self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]) -> Any:
-        """The update from some rows; the means of all rows decay."""
-        given: dict[str, Any] = self._scalars()
-        given = {name: cast_to(value, var.dtype.base_dtype) for name, value in given.items()}
-        rate = given["lr"] * unary.sqrt(1 - given["beta2_power"]) / (1 - given["beta1_power"])
+        """Return the update from some rows; the means of all rows decay."""
+        scalars: dict[str, Any] = self._scalars()
+        scalars = {name: cast_to(value, var.dtype.base_dtype) for name, value in scalars.items()}
+        rate = scalars["lr"] * unary.sqrt(1 - scalars["beta2_power"]) / (1 - scalars["beta1_power"])
         means = []
-        for slot_name, beta in (("m", given["beta1"]), ("v", given["beta2"])):
+        for slot_name, beta in (("m", scalars["beta1"]), ("v", scalars["beta2"])):
             slot = self.get_slot(var, slot_name)
             value: Any = grad if slot_name == "m" else grad * grad
             scaled = value * (1 - beta)
@@ -89,7 +89,7 @@ class AdamOptimizer(KernelOptimizer):
             with get_default_graph().control_dependencies([decayed]):
                 means.append(scatter_add(slot, indices, scaled))
         root: Any = unary.sqrt(means[1])
-        step = rate * means[0] / (root + given["epsilon"])
+        step = rate * means[0] / (root + scalars["epsilon"])
         update = state.assign_sub(var, step, use_locking=self._use_locking)
         return control.group(update, *means)
 

@@ -1,11 +1,11 @@
-"""Devices for parameter servers: variables on the servers in turn, everything else on the worker.
+"""Devices for parameter servers: variables go to the servers in turn, all other nodes to the worker.
 
     with tf.device(tf.train.replica_device_setter(ps_tasks=2)):
         a = tf.Variable(0.0)        /job:ps/task:0
         b = tf.Variable(0.0)        /job:ps/task:1
         c = a + b                   /job:worker
 
-What an inner ``tf.device`` asks for is kept; the rest is filled in.
+Device requests of an inner ``tf.device`` take precedence; the setter only fills in the rest.
 
 Source: tensorflow/python/training/device_setter.py and server_lib.py, release 1.15.
 """
@@ -22,7 +22,7 @@ from gpuplace.graph.op_sets import PARAMETER_SERVER_OPS
 from gpuplace.graph.operation import Operation
 
 STANDARD_PS_OPS = PARAMETER_SERVER_OPS
-"""The op types that belong on a parameter server."""
+"""Op types that belong on a parameter server."""
 
 
 class ClusterSpec:
@@ -33,11 +33,11 @@ class ClusterSpec:
     'worker1:2222'
 
     Args:
-        cluster: another ``ClusterSpec``, a ``ClusterDef``, or a dict from job name to addresses: a list, in the order
-            of the tasks, or a dict from task number to address.
+        cluster: another ``ClusterSpec``, a ``ClusterDef``, or a dict from job name to addresses: a list in the order of
+            the tasks, or a dict from task index to address.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: ``cluster`` has another type.
     """
 
     def __init__(self, cluster: ClusterSpec | Mapping[str, Sequence[str] | Mapping[int, str]] | Any) -> None:
@@ -73,7 +73,7 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has.
+        """Return the number of tasks of a job.
 
         Args:
             job_name: name of the job.
@@ -82,12 +82,12 @@ class ClusterSpec:
             A Python integer.
 
         Raises:
-            ValueError: there is no such job.
+            ValueError: the job does not exist.
         """
         return len(self._tasks(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of a job's tasks.
+        """Return the indices of a job's tasks.
 
         Args:
             job_name: name of the job.
@@ -96,22 +96,22 @@ class ClusterSpec:
             A sorted list of integers.
 
         Raises:
-            ValueError: there is no such job.
+            ValueError: the job does not exist.
         """
         return sorted(self._tasks(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task.
+        """Return the address of a task.
 
         Args:
             job_name: name of the job.
-            task_index: number of the task.
+            task_index: index of the task.
 
         Returns:
-            The address as it was given, as ``"host:port"``.
+            The address as given, for example ``"host:port"``.
 
         Raises:
-            ValueError: there is no such job or task.
+            ValueError: the job or task does not exist.
         """
         tasks = self._tasks(job_name)
         if task_index not in tasks:
@@ -119,22 +119,22 @@ class ClusterSpec:
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """The addresses of a job's tasks.
+        """Return the addresses of a job's tasks.
 
         Args:
             job_name: name of the job.
 
         Returns:
-            A list with the address of each task at the place of its number; None where there is no task of a number.
+            A list with the address of each task at its index; None for missing tasks.
 
         Raises:
-            ValueError: there is no such job.
+            ValueError: the job does not exist.
         """
         tasks = self._tasks(job_name)
         return [tasks.get(task) for task in range(max(tasks, default=-1) + 1)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Job name to a list of addresses, or to a dict where task numbers are missing."""
+        """Return a dict from job name to a list of addresses, or to a dict if task indices are missing."""
         return {
             job: [tasks[i] for i in range(len(tasks))]
             if tasks and sorted(tasks) == list(range(len(tasks)))
@@ -143,7 +143,7 @@ class ClusterSpec:
         }
 
     def as_cluster_def(self) -> Any:
-        """The cluster as a ``ClusterDef``."""
+        """Return the cluster as a ``ClusterDef``."""
         return above("gpuplace.graphdef.messages", "cluster_def")(self._jobs)
 
     def _tasks(self, job_name: str) -> dict[int, str]:
@@ -188,22 +188,23 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Callable[[Operation], int] | None = None,
 ) -> Callable[[Operation], str] | None:
-    """A function for ``tf.device`` that spreads variables over parameter servers.
+    """Return a function for ``tf.device`` that distributes variables over parameter servers.
 
     Args:
-        ps_tasks: number of parameter servers; ignored where ``cluster`` is given.
-        ps_device: device of the parameter servers, a device name.
-        worker_device: device of everything else, a device name.
-        merge_devices: fill in what a node's own device leaves open; otherwise a node with a device keeps it as it is.
-        cluster: a ``ClusterSpec``, or what makes one; None: ``ps_tasks`` counts.
+        ps_tasks: number of parameter servers; ignored if ``cluster`` is given.
+        ps_device: device name of the parameter servers.
+        worker_device: device name of all other nodes.
+        merge_devices: whether to complete a node's own device request; otherwise a node with a request keeps it
+            unchanged.
+        cluster: a ``ClusterSpec``, or an argument for one; None: use ``ps_tasks``.
         ps_ops: op types for the servers; None: ``STANDARD_PS_OPS``.
-        ps_strategy: from operation to the number of its server; None: in turn.
+        ps_strategy: function from an operation to the index of its server; None: round-robin.
 
     Returns:
-        The function, from operation to device name, or None where there are no parameter servers.
+        The function, from operation to device name; None without parameter servers.
 
     Raises:
-        TypeError: ``cluster`` or ``ps_strategy`` is of a wrong type.
+        TypeError: ``cluster`` or ``ps_strategy`` has the wrong type.
     """
     if cluster is not None:
         tasks = ClusterSpec(cluster).as_dict().get(DeviceSpec.from_string(ps_device).job or "")
@@ -233,7 +234,7 @@ def replica_device_setter(
 
 
 class _RoundRobin:
-    """Gives the numbers of the parameter servers in turn."""
+    """Assign parameter servers in turn."""
 
     def __init__(self, num_tasks: int) -> None:
         self._num_tasks = num_tasks

@@ -1,4 +1,4 @@
-"""The global step: a variable that counts how often the model was updated.
+"""The global step: a variable that counts the updates of a model.
 
 Source: tensorflow/python/training/training_util.py, release 1.15.
 """
@@ -20,7 +20,7 @@ from gpuplace.typing import TensorLike
 
 
 def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
-    """The value of a global step in a session.
+    """Return the value of a global step in a session.
 
     Args:
         sess: the session.
@@ -30,29 +30,29 @@ def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
         A Python integer.
 
     Raises:
-        FailedPreconditionError: the step has no value there.
+        FailedPreconditionError: the step has no value in the session.
     """
-    return int(sess.run(global_step_tensor).item())  # a step may be a vector of one
+    return int(sess.run(global_step_tensor).item())  # a step may be a vector of one element
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph.
+    """Return the global step of a graph.
 
     Args:
-        graph: the graph; None: the default one.
+        graph: the graph; None: the default graph.
 
     Returns:
-        A variable or tensor, an integer scalar; None where there is none, or more than one.
+        A variable or tensor, an integer scalar; None if there is none, or more than one.
 
     Raises:
-        TypeError: what has its name is not an integer scalar.
+        TypeError: the object of that name is not an integer scalar.
     """
     graph = graph or get_default_graph()
-    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
-    if len(found) > 1:
+    candidates = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(candidates) > 1:
         return None
-    if found:
-        step = found[0]
+    if candidates:
+        step = candidates[0]
     else:
         try:
             step = graph.get_tensor_by_name("global_step:0")
@@ -63,16 +63,16 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
-    """Makes the global step of a graph, an int64 variable of value 0 that is not trained.
+    """Make the global step of a graph, a non-trainable int64 variable with value 0.
 
     Args:
-        graph: the graph; None: the default one.
+        graph: the graph; None: the default graph.
 
     Returns:
         The variable.
 
     Raises:
-        ValueError: the graph has one.
+        ValueError: the graph already has a global step.
     """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
@@ -90,30 +90,30 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph, made where it has none.
+    """Return the global step of a graph; make it if there is none.
 
     Args:
-        graph: the graph; None: the default one.
+        graph: the graph; None: the default graph.
 
     Returns:
         A variable or tensor, an integer scalar.
 
     Raises:
-        TypeError: what has its name is no integer scalar.
+        TypeError: the object of that name is not an integer scalar.
     """
     graph = graph or get_default_graph()
-    found = get_global_step(graph)
-    return create_global_step(graph) if found is None else found
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
 
 
 def assert_global_step(global_step_tensor: TensorLike) -> None:
-    """Checks that something can be a global step.
+    """Check that an object can be a global step.
 
     Args:
         global_step_tensor: a variable or tensor.
 
     Raises:
-        TypeError: it is no integer scalar.
+        TypeError: the object is not an integer scalar.
     """
     if not isinstance(global_step_tensor, (Variable, Tensor)):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')
@@ -125,22 +125,22 @@ def assert_global_step(global_step_tensor: TensorLike) -> None:
 
 
 _READ = "global_step_read_op_cache"
-"""The collection that ``global_step_read`` keeps its tensor in."""
+"""The collection in which ``global_step_read`` keeps its tensor."""
 
 
 def global_step_read(graph: Graph | None = None) -> Any:
-    """A tensor with the value of the global step, which all who watch the step share.
+    """Return a tensor with the value of the global step, shared by all readers.
 
     Args:
-        graph: the graph; None: the default one.
+        graph: the graph; None: the default graph.
 
     Returns:
-        An integer scalar; None where there is no global step.
+        An integer scalar; None without a global step.
     """
     graph = graph or get_default_graph()
-    found = graph.get_collection(_READ)
-    if found:
-        return found[0]
+    reads = graph.get_collection(_READ)
+    if reads:
+        return reads[0]
     step = get_global_step(graph)
     if step is None:
         return None
@@ -151,14 +151,14 @@ def global_step_read(graph: Graph | None = None) -> Any:
 
 
 def increment_global_step(increment: int, graph: Graph | None = None) -> Any:
-    """An operation that adds to the global step after all who watch the step have read it.
+    """Return an operation that adds to the global step after all of its readers.
 
     Args:
-        increment: how much.
-        graph: the graph; None: the default one.
+        increment: the number to add.
+        graph: the graph; None: the default graph.
 
     Returns:
-        What ``assign_add`` returns.
+        The result of ``assign_add``.
 
     Raises:
         ValueError: there is no global step.
@@ -166,7 +166,7 @@ def increment_global_step(increment: int, graph: Graph | None = None) -> Any:
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     if step is None:
-        raise ValueError("There is no global step: make one with tf.train.get_or_create_global_step().")
+        raise ValueError("There is no global step: create one with tf.train.get_or_create_global_step().")
     read = global_step_read(graph)
     with graph.as_default(), graph.name_scope(None), graph.name_scope(f"{step.op.name}/"):
         with graph.control_dependencies([read]):

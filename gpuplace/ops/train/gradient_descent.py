@@ -16,7 +16,7 @@ from gpuplace.typing import TensorLike
 
 
 class GradientDescentOptimizer(KernelOptimizer):
-    """Gradient descent.
+    """Gradient descent optimizer.
 
     >>> import gpuplace as tf
     >>> x = tf.Variable(3.0)
@@ -29,7 +29,7 @@ class GradientDescentOptimizer(KernelOptimizer):
 
     Args:
         learning_rate: a number, a scalar tensor, or a function that returns one.
-        use_locking: kept in the graph.
+        use_locking: stored in the graph without effect.
         name: name of the update.
 
     Raises:
@@ -52,5 +52,7 @@ class GradientDescentOptimizer(KernelOptimizer):
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
-        change = elementwise.multiply(unary.negative(grad), self._given["learning_rate"], name="mul")
+        change = elementwise.multiply(
+            unary.negative(grad), self._hyperparameters["learning_rate"], name="mul"
+        )
         return resource_scatter("add", var.handle, indices, change)

@@ -1,4 +1,4 @@
-"""Learning rates that fall with the global step.
+"""Learning rates that decay with the global step.
 
 Source: tensorflow/python/training/learning_rate_decay.py and keras/optimizer_v2/learning_rate_schedule.py,
 release 1.15.
@@ -25,10 +25,10 @@ def _check_step(global_step: TensorLike, function: str) -> None:
         raise ValueError(f"global_step is required for {function}.")
 
 
-def _passed(
+def _decay_arguments(
     learning_rate: TensorLike, global_step: TensorLike, decay_steps: Any, decay_rate: Any, staircase: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The initial rate, how it decays, and how many times ``decay_steps`` have passed; all of the rate's type."""
+    """Return the initial rate, the decay rate, and the number of decay periods so far, all in the rate's dtype."""
     rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
     steps: Any = cast.cast(decay_steps, rate.dtype)
     decay = cast.cast(decay_rate, rate.dtype)
@@ -44,7 +44,7 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``, the exponent rounded down with ``staircase``.
+    """Return ``learning_rate * decay_rate ** (global_step / decay_steps)``; ``staircase`` rounds the exponent down.
 
     >>> import gpuplace as tf
     >>> rate = tf.train.exponential_decay(0.5, global_step=25, decay_steps=10, decay_rate=0.5, staircase=True)
@@ -52,9 +52,9 @@ def exponential_decay(
     0.125
 
     Args:
-        learning_rate: the first one, a floating scalar.
-        global_step: how many steps were done, an integer scalar or variable.
-        decay_steps: after how many steps ``decay_rate`` applies once.
+        learning_rate: the initial rate, a floating scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
+        decay_steps: number of steps after which ``decay_rate`` has applied once.
         decay_rate: the factor, a scalar.
         staircase: whether the rate changes only every ``decay_steps`` steps.
         name: name of the operation that multiplies.
@@ -67,7 +67,7 @@ def exponential_decay(
     """
     _check_step(global_step, "exponential_decay")
     with name_scope(name, "ExponentialDecay") as scope:
-        rate, decay, passed = _passed(learning_rate, global_step, decay_steps, decay_rate, staircase)
+        rate, decay, passed = _decay_arguments(learning_rate, global_step, decay_steps, decay_rate, staircase)
         return elementwise.multiply(rate, elementwise.pow(decay, passed), name=scope)
 
 
@@ -79,13 +79,13 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
+    """Return ``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
 
     Args:
-        learning_rate: the first one, a floating scalar.
-        global_step: how many steps were done, an integer scalar or variable.
+        learning_rate: the initial rate, a floating scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
         decay_steps: the unit of the exponent, in steps.
-        decay_rate: the decay in that time, a floating scalar.
+        decay_rate: the decay in that period, a floating scalar.
         staircase: whether the rate changes only every ``decay_steps`` steps.
         name: name of the operation that multiplies.
 
@@ -108,13 +108,13 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
+    """Return ``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
 
     Args:
-        learning_rate: the first one, a floating scalar.
-        global_step: how many steps were done, an integer scalar or variable.
+        learning_rate: the initial rate, a floating scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
         decay_steps: the unit of time, in steps.
-        decay_rate: the decay in that time, a scalar.
+        decay_rate: the decay in that period, a scalar.
         staircase: whether the rate changes only every ``decay_steps`` steps.
         name: name of the operation that divides.
 
@@ -126,7 +126,7 @@ def inverse_time_decay(
     """
     _check_step(global_step, "inverse_time_decay")
     with name_scope(name, "InverseTimeDecay") as scope:
-        rate, decay, passed = _passed(learning_rate, global_step, decay_steps, decay_rate, staircase)
+        rate, decay, passed = _decay_arguments(learning_rate, global_step, decay_steps, decay_rate, staircase)
         one = cast.cast(constant.constant(1), rate.dtype)
         return elementwise.divide(rate, elementwise.add(one, elementwise.multiply(decay, passed)), name=scope)
 
@@ -140,15 +140,15 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``, along a power of the way left.
+    """Decay polynomially from ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``.
 
     Args:
-        learning_rate: the first one, a floating scalar.
-        global_step: how many steps were done, an integer scalar or variable.
-        decay_steps: after how many steps the last one is reached.
-        end_learning_rate: the last one, a scalar.
-        power: the power, a scalar; 1: along a straight line.
-        cycle: whether it starts again every time, each time taking as much longer as the first time took.
+        learning_rate: the initial rate, a floating scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
+        decay_steps: number of steps until the final rate.
+        end_learning_rate: the final rate, a scalar.
+        power: the exponent, a scalar; 1: linear.
+        cycle: whether to restart, with ``decay_steps`` extended to its next multiple above ``global_step``.
         name: name of the operation that adds.
 
     Returns:
@@ -181,13 +181,13 @@ def cosine_decay(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """From ``learning_rate`` to ``alpha`` times that in ``decay_steps``, along half a cosine wave.
+    """Decay from ``learning_rate`` to ``alpha`` times that in ``decay_steps``, along half a cosine wave.
 
     Args:
-        learning_rate: the first one, a float32 scalar.
-        global_step: how many steps were done, an integer scalar or variable.
-        decay_steps: after how many steps the last one is reached.
-        alpha: the last one as a share of the first, a number.
+        learning_rate: the initial rate, a float32 scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
+        decay_steps: number of steps until the final rate.
+        alpha: the final rate as a fraction of the initial one, a number.
         name: name scope.
 
     Returns:
@@ -216,15 +216,15 @@ def cosine_decay_restarts(
     alpha: TensorLike = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half cosine waves from ``learning_rate`` to ``alpha`` times that, each longer and lower than the one before.
+    """Decay along repeated half cosine waves from ``learning_rate`` to ``alpha`` times that, each longer and lower.
 
     Args:
-        learning_rate: the first one, a floating scalar.
-        global_step: how many steps were done, an integer scalar or variable.
+        learning_rate: the initial rate, a floating scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
         first_decay_steps: length of the first wave, in steps.
-        t_mul: length of a wave as a multiple of the one before, a scalar.
-        m_mul: height of a wave as a multiple of the one before, a scalar.
-        alpha: the last one of a wave as a share of its first, a scalar.
+        t_mul: length of a wave relative to the previous one, a scalar.
+        m_mul: height of a wave relative to the previous one, a scalar.
+        alpha: the final rate of a wave as a fraction of its initial one, a scalar.
         name: name of the operation that multiplies.
 
     Returns:
@@ -267,15 +267,15 @@ def linear_cosine_decay(
     beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * ((alpha + left) * wave + beta)``, where ``left`` falls from 1 to 0 along a cosine wave.
+    """Return ``learning_rate * ((alpha + left) * wave + beta)``: ``left`` falls from 1 to 0, ``wave`` is a cosine.
 
     Args:
-        learning_rate: the first one, a floating scalar.
-        global_step: how many steps were done, an integer scalar or variable.
-        decay_steps: after how many steps the last one is reached.
-        num_periods: how many times the wave, from 1 down to 0 and back, is run through, a scalar.
-        alpha: what is added to the part of the steps that is left, a scalar.
-        beta: what is added to the product, a scalar.
+        learning_rate: the initial rate, a floating scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
+        decay_steps: number of steps until the final rate.
+        num_periods: number of cosine periods, from 1 down to 0 and back, a scalar.
+        alpha: added to the remaining fraction of the steps, a scalar.
+        beta: added to the product, a scalar.
         name: name of the operation that multiplies.
 
     Returns:
@@ -291,7 +291,7 @@ def linear_cosine_decay(
         periods, more, offset = (cast.cast(value, rate.dtype) for value in (num_periods, alpha, beta))
         step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
         left = (steps - step) / steps
-        return _along_a_wave(rate, left, step / steps, periods, more, offset, scope)
+        return _cosine_rate(rate, left, step / steps, periods, more, offset, scope)
 
 
 def noisy_linear_cosine_decay(
@@ -305,14 +305,14 @@ def noisy_linear_cosine_decay(
     beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """As ``linear_cosine_decay``, with normal noise of falling variance added to the part that is left.
+    """``linear_cosine_decay`` with normal noise of decreasing variance added to the remaining fraction.
 
     Args:
-        learning_rate: the first one, a floating scalar.
-        global_step: how many steps were done, an integer scalar or variable.
-        decay_steps: after how many steps the last one is reached.
+        learning_rate: the initial rate, a floating scalar.
+        global_step: the number of completed steps, an integer scalar or variable.
+        decay_steps: number of steps until the final rate.
         initial_variance: variance of the noise at the first step, a scalar.
-        variance_decay: the variance is divided by this power of one more than the steps done, a scalar.
+        variance_decay: exponent of ``global_step + 1``, by which the variance is divided, a scalar.
         num_periods: as for ``linear_cosine_decay``.
         alpha: as for ``linear_cosine_decay``.
         beta: as for ``linear_cosine_decay``.
@@ -329,18 +329,18 @@ def noisy_linear_cosine_decay(
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
         steps: Any = cast.cast(decay_steps, rate.dtype)
         numbers = (initial_variance, variance_decay, num_periods, alpha, beta)
-        first_variance, power, periods, more, offset = (cast.cast(one, rate.dtype) for one in numbers)
+        first_variance, power, periods, more, offset = (cast.cast(item, rate.dtype) for item in numbers)
         step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
         left: Any = (steps - step) / steps
         spread = unary.sqrt(first_variance / elementwise.pow(1.0 + step, power))
         left = left + random_ops.random_normal(left.shape, stddev=spread)
-        return _along_a_wave(rate, left, step / steps, periods, more, offset, scope)
+        return _cosine_rate(rate, left, step / steps, periods, more, offset, scope)
 
 
-def _along_a_wave(
+def _cosine_rate(
     rate: TensorLike, left: TensorLike, way: Any, periods: Any, more: Any, offset: TensorLike, name: str
 ) -> Tensor:
-    """The rate times the part that is left, along a cosine wave."""
+    """Return the rate times the remaining fraction, along a cosine wave."""
     turns = 2.0 * periods * way
     wave: Any = 0.5 * (1.0 + trigonometry.cos(constant.constant(math.pi) * turns))
     return elementwise.multiply(rate, (more + left) * wave + offset, name=name)
@@ -349,7 +349,7 @@ def _along_a_wave(
 def piecewise_constant(
     x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """A rate that changes at given steps.
+    """Return a rate that changes at given steps.
 
     >>> import gpuplace as tf
     >>> rate = tf.train.piecewise_constant(tf.constant(150), boundaries=[100, 200], values=[1.0, 0.5, 0.1])
@@ -357,19 +357,19 @@ def piecewise_constant(
     0.5
 
     Args:
-        x: how many steps were done, a scalar or variable.
-        boundaries: the last steps with each rate but the last one, rising, of the type of ``x``.
-        values: the rates, one more.
+        x: the number of completed steps, a scalar or variable.
+        boundaries: the last step with each rate except the final one, ascending, of the type of ``x``.
+        values: the rates, one more than boundaries.
         name: name of the scope of the ops.
 
     Returns:
         A scalar of the type of ``values``.
 
     Raises:
-        ValueError: types or numbers do not fit.
+        ValueError: types or lengths do not match.
     """
-    limits = [convert_to_tensor(one) for one in boundaries]
-    rates = [convert_to_tensor(one) for one in values]
+    limits = [convert_to_tensor(item) for item in boundaries]
+    rates = [convert_to_tensor(item) for item in values]
     step: Any = convert_to_tensor(x)
     kind = step.dtype.base_dtype
     for at, limit in enumerate(limits):

@@ -17,10 +17,10 @@ class MomentumOptimizer(KernelOptimizer):
 
     Args:
         learning_rate: a number, a scalar tensor, or a function that returns one.
-        momentum: decay of the sum of the gradients, from 0 to below 1; given in the same ways.
-        use_locking: kept in the graph.
+        momentum: decay of the sum of the gradients, from 0 to below 1, in the same forms.
+        use_locking: stored in the graph without effect.
         name: name of the update and of the slots.
-        use_nesterov: look ahead along the momentum.
+        use_nesterov: whether to use Nesterov momentum.
 
     Raises:
         ValueError: the name is empty.
@@ -41,7 +41,10 @@ class MomentumOptimizer(KernelOptimizer):
         self._use_nesterov = use_nesterov
 
     def _prepare(self) -> None:
-        for name, value in self._given.items():  # a function is called when the tensors before it are there
+        for (
+            name,
+            value,
+        ) in self._hyperparameters.items():  # functions are called after the earlier tensors are built
             self._tensors[name] = convert_to_tensor(self._call_if_callable(value), name=name)
 
     def _attrs(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Moving averages of variables and tensors: shadows that follow slowly.
+"""Moving averages of variables and tensors.
 
 Source: tensorflow/python/training/moving_averages.py, release 1.15.
 """
@@ -27,18 +27,18 @@ from gpuplace.typing import TensorLike
 def assign_moving_average(
     variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
-    """``variable -= (variable - value) * (1 - decay)``.
+    """Update a moving average: ``variable -= (variable - value) * (1 - decay)``.
 
     Args:
         variable: the average, a variable of a floating type.
-        value: what it moves towards, of its type and shape.
-        decay: how much of the average is kept, a number or scalar tensor from 0 to 1.
-        zero_debias: correct for an average that begins at zero: it is divided by the weight that values have had so
-            far. Makes two variables, named after the average.
+        value: the new value, of its type and shape.
+        decay: fraction of the average to keep, a number or scalar tensor from 0 to 1.
+        zero_debias: whether to correct for an average that starts at zero, by dividing it by the total weight of the
+            values so far. Makes two variables, named after the average.
         name: name scope, and name of the operation.
 
     Returns:
-        What ``assign_sub`` or ``assign`` returns: the variable afterwards.
+        The updated variable, as ``assign_sub`` or ``assign`` returns it.
     """
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         rest: Any = convert_to_tensor(1.0 - decay, name="decay")
@@ -54,17 +54,17 @@ def assign_moving_average(
 
 
 def _zero_debiased(average: Any, value: Any, rest: Any, name: str) -> Any:
-    """Assigns what an average of ``value`` that began at zero is, divided by the weight of the values in it."""
+    """Assign the zero-initialised average of ``value``, divided by the total weight of its values."""
     graph = get_default_graph()
     kind = average.dtype.base_dtype
     with variable_scope(average.op.name, values=[average, value, rest]) as scope:
         names = {variable.op.name for variable in scope.global_variables()}
 
-        def fresh(wanted: str) -> str:
-            if scope.reuse or f"{scope.name}/{wanted}" not in names:
-                return wanted
-            number = next(n for n in itertools.count(1) if f"{scope.name}/{wanted}_{n}" not in names)
-            return f"{wanted}_{number}"
+        def fresh(base: str) -> str:
+            if scope.reuse or f"{scope.name}/{base}" not in names:
+                return base
+            number = next(n for n in itertools.count(1) if f"{scope.name}/{base}_{n}" not in names)
+            return f"{base}_{number}"
 
         with graph.colocate_with(average.op):
             biased = get_variable(
@@ -85,25 +85,25 @@ def weighted_moving_average(
     collections: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A moving average of values that count by their weights; the sums are kept in two variables.
+    """Return a moving average of weighted values; the sums are kept in two variables.
 
     Args:
-        value: a tensor of a floating type and known shape.
-        decay: how much of the sums is kept, a number or scalar tensor from 0 to 1.
+        value: a floating tensor of static shape.
+        decay: fraction of the sums to keep, a number or scalar tensor from 0 to 1.
         weight: its weight, of its type, with a shape that broadcasts.
-        truediv: divide integers as floating numbers.
-        collections: list of names of collections for the variables; None: the global ones.
+        truediv: whether to divide integers as floating numbers.
+        collections: list of collection names for the variables; None: the global variables.
         name: name of the variable scope; None: ``WeightedMovingAvg``, made unique.
 
     Returns:
-        The average with this value, a tensor of its type and shape.
+        The average including this value, a tensor of its type and shape.
     """
     with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
 
-        def kept(what: str, like: Any) -> Any:
+        def kept(label: str, like: Any) -> Any:
             kind = like.dtype.base_dtype
             return get_variable(
-                what, like.get_shape(), kind, initializer=Zeros(), trainable=False, collections=collections
+                label, like.get_shape(), kind, initializer=Zeros(), trainable=False, collections=collections
             )
 
         total, weights = kept("value_x_weight", value), kept("weight", weight)
@@ -114,16 +114,17 @@ def weighted_moving_average(
 
 
 class ExponentialMovingAverage:
-    """Keeps a moving average of each of some variables or tensors.
+    """Moving averages of variables or tensors.
 
-    That of a variable begins at its initial value, that of a tensor at zero.
+    A variable's average starts at its initial value, a tensor's at zero.
 
     Args:
-        decay: how much of an average is kept, close to 1; the smaller, the faster an average follows.
-        num_updates: a count that makes averages follow faster in the beginning (``decay`` is at most ``(1 +
-            num_updates) / (10 + num_updates)``), or None.
-        zero_debias: divide averages of tensors by the weight that values have had so far, since they begin at zero.
-        name: end of the averages' names.
+        decay: fraction of an average to keep, close to 1; smaller values make averages adapt faster.
+        num_updates: a count that makes averages adapt faster at the beginning (``decay`` is at most ``(1 + num_updates)
+            / (10 + num_updates)``), or None.
+        zero_debias: whether to divide averages of tensors, which start at zero, by the total weight of the values so
+            far.
+        name: suffix of the averages' names.
     """
 
     def __init__(
@@ -141,20 +142,20 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
-        """End of the averages' names."""
+        """The suffix of the averages' names."""
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """An operation that moves the averages; makes those that are not there yet.
+        """Return an operation that updates the averages; create missing ones.
 
         Args:
-            var_list: variables and tensors, of float16, bfloat16, float32 or float64; None: the trainable ones.
+            var_list: variables and tensors, of float16, bfloat16, float32 or float64; None: the trainable variables.
 
         Returns:
             An operation without outputs.
 
         Raises:
-            TypeError: one is not of a floating type.
+            TypeError: a variable is not floating.
         """
         variables = trainable_variables() if var_list is None else list(var_list)
         graph = get_default_graph()
@@ -189,24 +190,24 @@ class ExponentialMovingAverage:
             return control.group(*moved, name=scope)
 
     def average(self, var: Any) -> Any:
-        """The average of a variable or tensor.
+        """Return the average of a variable or tensor.
 
         Args:
             var: the variable or tensor.
 
         Returns:
-            A variable of its type and shape, or None where ``apply`` has not made one.
+            A variable of its type and shape, or None if ``apply`` has not created it.
         """
         return self._averages.get(id(var), (None, None))[1]
 
     def average_name(self, var: Any) -> str:
-        """The name of an average, which need not exist.
+        """Return the name of an average, which need not exist.
 
         Args:
             var: the variable or tensor.
 
         Returns:
-            A name of an operation, as text.
+            The name of an operation.
         """
         average = self.average(var)
         if average is not None:
@@ -214,10 +215,10 @@ class ExponentialMovingAverage:
         return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
-        """The names to read from a checkpoint, each with the variable to read it into.
+        """Return the names to read from a checkpoint, each with the variable to restore.
 
         Args:
-            moving_avg_variables: the variables that are read from their averages; None: the trainable ones, and those
+            moving_avg_variables: the variables to restore from their averages; None: the trainable variables and those
                 with an average.
 
         Returns:
@@ -227,8 +228,8 @@ class ExponentialMovingAverage:
         if moving_avg_variables is not None:
             averaged = list(moving_avg_variables)
         names = {self.average_name(variable): variable for variable in averaged}
-        taken = {id(variable) for variable in averaged}
+        averaged_ids = {id(variable) for variable in averaged}
         for variable in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
-            if id(variable) not in taken and variable.op.name not in names:
+            if id(variable) not in averaged_ids and variable.op.name not in names:
                 names[variable.op.name] = variable
         return names

@@ -1,8 +1,8 @@
-"""The base of all optimizers: gradients, slots, and the operation that applies one step.
+"""The base class of all optimizers: gradients, slots, and the operation that applies one step.
 
-    loss --> gradients/... --> <name>/update_<variable>/Apply... --> <name>  (counts the global step where one is given)
+    loss --> gradients/... --> <name>/update_<variable>/Apply... --> <name>  (counts up the global step, if given)
 
-A slot is a variable that an optimizer keeps beside a trained one, such as its momentum: ``<variable>/<name>``, placed
+A slot is a variable that an optimizer keeps for a trained one, such as its momentum: ``<variable>/<name>``, placed
 with the variable.
 
 Source: tensorflow/python/training/optimizer.py and slot_creator.py, release 1.15 (names, structure, messages).
@@ -45,15 +45,14 @@ GradsAndVars = Sequence[tuple[Gradient | None, Any]]
 
 
 class Optimizer(Trackable):
-    """Changes variables so that a loss becomes smaller.
+    """Base class of optimizers, which update variables to reduce a loss.
 
-    A subclass makes its slots in ``_create_slots``, its hyperparameters' tensors in ``_prepare``, and says in
-    ``_apply_dense``, ``_apply_sparse``, ``_resource_apply_dense`` and ``_resource_apply_sparse`` how one variable is
-    updated.
+    A subclass makes its slots in ``_create_slots`` and its hyperparameter tensors in ``_prepare``. It updates one
+    variable in ``_apply_dense``, ``_apply_sparse``, ``_resource_apply_dense`` and ``_resource_apply_sparse``.
 
     Args:
-        use_locking: kept in the graph.
-        name: name scope of the update, and the end of the slots' names.
+        use_locking: stored in the graph without effect.
+        name: name scope of the update, and suffix of the slots' names.
 
     Raises:
         ValueError: the name is empty.
@@ -73,7 +72,7 @@ class Optimizer(Trackable):
         self._deferred_slot_restorations: dict[tuple[str, tuple[Graph, str]], list[CheckpointPosition]] = {}
 
     def get_name(self) -> str:
-        """The optimizer's name."""
+        """Return the optimizer's name."""
         return self._name
 
     def minimize(
@@ -87,25 +86,25 @@ class Optimizer(Trackable):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """An operation that makes one step towards a smaller ``loss``: computes gradients, then applies them.
+        """Return an operation that computes and applies gradients in one step to reduce ``loss``.
 
         Args:
-            loss: what is to become smaller, a tensor of a floating type, or a function that gives one.
-            global_step: a variable to count up, an integer scalar; None: none.
-            var_list: the variables to change, one or a list of them; None: the trainable ones.
-            gate_gradients: which gradients wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``), or
-                all (``GATE_GRAPH``).
+            loss: the loss, a floating tensor, or a function that returns one.
+            global_step: a variable to increment, an integer scalar; None: none.
+            var_list: the variables to update, one or a list; None: the trainable variables.
+            gate_gradients: the gradients that wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``),
+                or all (``GATE_GRAPH``).
             aggregation_method: see ``tf.gradients``.
-            colocate_gradients_with_ops: place gradients with their operations.
+            colocate_gradients_with_ops: whether to place gradients with their operations.
             name: name of the operation; None: the optimizer's.
             grad_loss: gradient of ``loss``, of its dtype and shape; None: ones.
 
         Returns:
-            The operation; with a ``global_step``, the one that counts it up.
+            The operation; with a ``global_step``, the one that increments it.
 
         Raises:
-            ValueError: there is no variable, none with a gradient, a variable or the loss is not of a floating type, or
-                another ``gate_gradients``.
+            ValueError: there is no variable, no variable has a gradient, a variable or the loss is not floating, or
+                ``gate_gradients`` is unknown.
         """
         grads_and_vars = self.compute_gradients(
             loss,
@@ -131,24 +130,23 @@ class Optimizer(Trackable):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Gradient | None, Any]]:
-        """The gradient of ``loss`` for each variable.
+        """Return the gradient of ``loss`` for each variable.
 
         Args:
-            loss: what is to become smaller, a tensor of a floating type, or a function that gives one.
-            var_list: the variables, one or a list of them; None: the trainable ones, of a function those that it uses.
-            gate_gradients: which gradients wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``), or
-                all (``GATE_GRAPH``).
+            loss: the loss, a floating tensor, or a function that returns one.
+            var_list: the variables, one or a list; None: the trainable variables; for a function, those that it uses.
+            gate_gradients: the gradients that wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``),
+                or all (``GATE_GRAPH``).
             aggregation_method: see ``tf.gradients``.
-            colocate_gradients_with_ops: place gradients with their operations.
+            colocate_gradients_with_ops: whether to place gradients with their operations.
             grad_loss: gradient of ``loss``, of its dtype and shape; None: ones.
 
         Returns:
             Pairs of a gradient (a tensor, ``IndexedSlices`` or None) and its variable.
 
         Raises:
-            ValueError: there is no variable, a variable or the loss is not of a floating type, or another
-                ``gate_gradients``.
-            NotImplementedError: something in ``var_list`` is neither a variable nor a tensor.
+            ValueError: there is no variable, a variable or the loss is not floating, or ``gate_gradients`` is unknown.
+            NotImplementedError: an item of ``var_list`` is neither a variable nor a tensor.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
@@ -158,7 +156,7 @@ class Optimizer(Trackable):
         if callable(loss):
             loss = loss()
             if var_list is None:
-                var_list = _variables_behind(loss)
+                var_list = _trainable_dependencies(loss)
         loss = scaled_loss(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
@@ -169,7 +167,7 @@ class Optimizer(Trackable):
             variables = flatten(var_list)
         if not variables:
             raise ValueError("No variables to optimize.")
-        found = gradients(
+        grads = gradients(
             loss,
             [_target(variable) for variable in variables],
             grad_ys=grad_loss,
@@ -178,30 +176,30 @@ class Optimizer(Trackable):
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
         if gate_gradients == self.GATE_GRAPH:
-            found = control.tuple(found)
-        pairs = list(zip(found, variables, strict=True))
+            grads = control.tuple(grads)
+        pairs = list(zip(grads, variables, strict=True))
         self._assert_valid_dtypes([variable for grad, variable in pairs if grad is not None])
         return pairs
 
     def apply_gradients(
         self, grads_and_vars: GradsAndVars, global_step: VariableLike | None = None, name: str | None = None
     ) -> Operation:
-        """An operation that updates the variables by the gradients and, where given, counts ``global_step`` up.
+        """Return an operation that applies gradients to the variables and increments ``global_step``, if given.
 
         Args:
-            grads_and_vars: pairs of a gradient (a tensor, ``IndexedSlices`` or None, of the variable's type and shape)
-                and a variable; a variable whose gradient is None is left alone.
+            grads_and_vars: pairs of a gradient (a tensor, ``IndexedSlices`` or None, with the variable's type and
+                shape) and a variable; a variable whose gradient is None does not change.
             global_step: a variable, an integer scalar; None: none.
             name: name of the operation; None: the optimizer's.
 
         Returns:
-            The operation; with a ``global_step``, the one that counts it up.
+            The operation; with a ``global_step``, the one that increments it.
 
         Raises:
-            TypeError: a gradient is neither a tensor, slices nor None, or of another dtype.
-            ValueError: there is no variable, none with a gradient, or a gradient has another shape.
-            NotImplementedError: a tensor in place of a variable.
-            RuntimeError: a constraint on a variable whose gradient is ``IndexedSlices``.
+            TypeError: a gradient is not a tensor, slices or None, or has another dtype.
+            ValueError: there is no variable, no variable has a gradient, or a gradient has another shape.
+            NotImplementedError: an item is a tensor instead of a variable.
+            RuntimeError: a variable with a constraint has ``IndexedSlices`` as gradient.
         """
         context = current()
         if context is not None and context.copy is None:
@@ -239,7 +237,7 @@ class Optimizer(Trackable):
     def _apply_for_replicas(
         self, context: Context, grads_and_vars: Any, global_step: Any, name: str | None
     ) -> Any:
-        """What `apply_gradients` does in a replica of a strategy: the gradients of all replicas update all copies."""
+        """``apply_gradients`` in a replica of a strategy: the gradients of all replicas update all copies."""
         if context.replica is None:
             raise RuntimeError(
                 "Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context."
@@ -258,12 +256,12 @@ class Optimizer(Trackable):
         global_step: TensorLike | None = None,
         name: str | None = None,
     ) -> Any:
-        """Updates all copies of variables by what the replicas' gradients add up to.
+        """Update all copies of variables by the combined gradients of the replicas.
 
         Args:
             distribution: the strategy.
             grads_and_vars: pairs of a gradient with a component for each replica, and a variable of the strategy.
-            global_step: a variable to count up; None: none.
+            global_step: a variable to increment; None: none.
             name: name of the operation; None: the optimizer's.
         """
         extended, graph = distribution.extended, get_default_graph()
@@ -279,9 +277,9 @@ class Optimizer(Trackable):
         with without_garbage_collection(), name_scope(name, self._name) as scope:
             self._prepare()
             updates = [
-                made
+                operation
                 for grad, variable in zip(reduced, variables, strict=True)
-                for made in extended.update(variable, update, args=(grad,), group=False)
+                for operation in extended.update(variable, update, args=(grad,), group=False)
             ]
             devices = extended.non_slot_devices(variables)
             finished = extended.update_non_slot(devices, lambda: self._finish(updates, "update"), group=False)
@@ -296,7 +294,7 @@ class Optimizer(Trackable):
             return applied
 
     def _update_one(self, grad: Gradient, variable: Any) -> Any:
-        """The operation that updates one variable, its constraint applied afterwards."""
+        """Return the operation that updates one variable and then applies its constraint."""
         if isinstance(variable, Tensor):
             raise NotImplementedError("Trying to update a Tensor ", variable)
         sparse, resource = isinstance(grad, IndexedSlices), isinstance(variable, ResourceVariable)
@@ -312,35 +310,35 @@ class Optimizer(Trackable):
         if variable.constraint is None:
             return update
         with variable.graph.control_dependencies([update]):
-            # a reference variable is read again: what its ``read`` gave belongs to the time before the update
+            # Read a reference variable again: the output of its ``read`` predates the update.
             current = variable if resource else variable.read_value()
             return variable.assign(variable.constraint(current))
 
     def variables(self) -> list[Any]:
-        """The slots and other variables that the optimizer made in the default graph, by name."""
+        """Return the slots and other variables that the optimizer made in the default graph, by name."""
         graph = get_default_graph()
-        made = [variable for (_, of), variable in self._non_slots.items() if of is graph]
+        created = [variable for (_, of), variable in self._non_slots.items() if of is graph]
         for slots in self._slots.values():
-            made += [variable for (of, _), variable in slots.items() if of is graph]
-        return sorted(made, key=lambda variable: variable.name)
+            created += [variable for (of, _), variable in slots.items() if of is graph]
+        return sorted(created, key=lambda variable: variable.name)
 
     def get_slot_names(self) -> list[str]:
-        """The names of its slots."""
+        """Return the names of its slots."""
         return sorted(self._slots)
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """The slot of that name for a variable.
+        """Return the slot of that name for a variable.
 
         Args:
             var: the variable.
-            name: one of ``get_slot_names``, as ``"momentum"``.
+            name: one of ``get_slot_names``, such as ``"momentum"``.
 
         Returns:
             A variable, or None.
         """
         return self._slots.get(name, {}).get(_key(var))
 
-    # What subclasses use
+    # Helpers for subclasses
 
     def _slot_dict(self, slot_name: str) -> dict[tuple[Graph, str], Any]:
         return self._slots.setdefault(slot_name, {})
@@ -362,18 +360,18 @@ class Optimizer(Trackable):
     ) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
-            made = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
-            self._keep_slot(var, slot_name, made)
+            slot = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+            self._keep_slot(var, slot_name, slot)
         return slots[_key(var)]
 
     def _keep_slot(self, var: Any, slot_name: str, slot: Any) -> None:
-        """Notes a slot; what waits for it in a checkpoint is restored into it, the last restore first."""
+        """Record a slot, and restore values from checkpoints that wait for it, the latest restore first."""
         self._slot_dict(slot_name)[_key(var)] = slot
         waiting = self._deferred_slot_restorations.pop((slot_name, _key(var)), [])
-        for position in sorted(waiting, key=lambda one: one.restore_uid, reverse=True):
+        for position in sorted(waiting, key=lambda item: item.restore_uid, reverse=True):
             position.restore(slot)
 
-    # Checkpoints of objects: slots are by their variables, the rest by name, of the default graph only
+    # Object-based checkpoints: slots by variable, other variables by name, for the default graph only
 
     def _create_or_restore_slot_variable(
         self, slot_variable_position: CheckpointPosition, slot_name: str, variable: Any
@@ -388,16 +386,18 @@ class Optimizer(Trackable):
     @property
     def _checkpoint_dependencies(self) -> list[TrackableReference]:
         graph = get_default_graph()
-        made = [
+        dependencies = [
             TrackableReference(name, variable)
             for (name, of), variable in sorted(self._non_slots.items(), key=lambda item: item[0][0])
             if of is graph
         ]
-        return [*super()._checkpoint_dependencies, *made]
+        return [*super()._checkpoint_dependencies, *dependencies]
 
     def _lookup_dependency(self, name: str) -> Any:
-        found = super()._lookup_dependency(name)
-        return self._get_non_slot_variable(name, graph=get_default_graph()) if found is None else found
+        dependency = super()._lookup_dependency(name)
+        return (
+            self._get_non_slot_variable(name, graph=get_default_graph()) if dependency is None else dependency
+        )
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         key = (name, colocate_with.graph)
@@ -430,13 +430,13 @@ class Optimizer(Trackable):
                     f"Invalid type {dtype!r} for {tensor.name}, expected: {[as_dtype(name) for name in valid]}."
                 )
 
-    # What subclasses override
+    # Methods for subclasses to override
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        """Makes the slots of the variables."""
+        """Make the slots of the variables."""
 
     def _prepare(self) -> None:
-        """Makes the tensors of the hyperparameters."""
+        """Make the tensors of the hyperparameters."""
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         raise NotImplementedError
@@ -468,41 +468,41 @@ _SCALAR_INPUTS = {
     "l2_regularization_strength": "l2",
     "learning_rate_power": "lr_power",
 }
-"""Hyperparameter to the kernels' input, where they have two names."""
+"""Hyperparameter -> the kernels' input, where the names differ."""
 
 
 class KernelOptimizer(Optimizer):
-    """An optimizer whose update is one op with dense and sparse, reference and resource variants.
+    """An optimizer whose update is one op, with variants for dense, sparse, reference and resource variables.
 
-    A subclass gives the op's name without prefix in ``_op``, its slots, which begin with zeros unless it makes them, in
-    ``_kernel_slots``, its hyperparameters to the constructor, and the attributes from ``_attrs``.
+    A subclass defines the op's name without prefix in ``_op`` and its slots in ``_kernel_slots``, which start at zero
+    unless it makes them. It passes hyperparameters to the constructor and returns attributes from ``_attrs``.
     """
 
     _op: str
-    """What the kernel's name says after ``Apply``."""
+    """The part of the kernel's name after ``Apply``."""
     _rate_input = "lr"
     """The kernel's input for the learning rate."""
     _kernel_slots: Mapping[str, str] = {}
-    """The kernel's inputs for slots, and the slots."""
+    """The kernel's inputs for slots -> the slots."""
 
-    def __init__(self, use_locking: bool, name: str, **given: Any) -> None:
+    def __init__(self, use_locking: bool, name: str, **hyperparameters: Any) -> None:
         super().__init__(use_locking, name)
-        self._given = given
+        self._hyperparameters = hyperparameters
         """Hyperparameters by name: numbers, tensors, or functions that return one."""
         self._tensors: dict[str, Any] = {}
-        """The same as tensors, while updates are made."""
+        """The hyperparameters as tensors, while updates are built."""
 
     def _prepare(self) -> None:
-        values = {name: self._call_if_callable(value) for name, value in self._given.items()}
+        values = {name: self._call_if_callable(value) for name, value in self._hyperparameters.items()}
         self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
 
     def _scalars(self) -> dict[str, Tensor]:
-        """The kernel's scalar inputs, by name."""
+        """Return the kernel's scalar inputs by name."""
         inputs = {**_SCALAR_INPUTS, "learning_rate": self._rate_input}
         return {inputs.get(name, name): tensor for name, tensor in self._tensors.items()}
 
     def _attrs(self) -> dict[str, Any]:
-        """The attributes."""
+        """Return the op's attributes."""
         return {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
@@ -511,14 +511,14 @@ class KernelOptimizer(Optimizer):
                 self._zeros_slot(variable, slot_name, self._name)
 
     def _other_inputs(self, var: Any) -> dict[str, Any]:
-        """Inputs that are neither slots nor hyperparameters in the variable's type, by their name."""
+        """Return inputs by name that are neither slots nor hyperparameters of the variable's type."""
         return {}
 
     def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Operation:
         resource = prefix.startswith("Resource")
         dtype = grad.dtype.base_dtype if resource else var.dtype.base_dtype
-        found = {name: self.get_slot(var, slot_name) for name, slot_name in self._kernel_slots.items()}
-        slots: dict[str, Any] = {name: slot.handle if resource else slot for name, slot in found.items()}
+        own_slots = {name: self.get_slot(var, slot_name) for name, slot_name in self._kernel_slots.items()}
+        slots: dict[str, Any] = {name: slot.handle if resource else slot for name, slot in own_slots.items()}
         scalars: dict[str, Any] = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
         is_delta = indices is None and self._op.endswith("GradientDescent")
         gradient: dict[str, Any] = {"delta" if is_delta else "grad": grad}
@@ -549,20 +549,20 @@ class KernelOptimizer(Optimizer):
 
 
 def cast_to(value: Any, dtype: DTypeLike) -> Any:
-    """``value`` in another type; a resource variable of that type stays as it is."""
+    """Return ``value`` with another dtype; a resource variable of that dtype is returned unchanged."""
     if isinstance(value, ResourceVariable) and value.dtype is dtype:
         return value
     return cast.cast(value, dtype)
 
 
 def _key(var: Any) -> tuple[Graph, str]:
-    whole = getattr(var, "_distributed", var)  # a slot is that of all copies of a variable
+    whole = getattr(var, "_distributed", var)  # all copies of a variable share a slot
     op = getattr(whole, "primary", whole).op
     return op.graph, op.name
 
 
-def _variables_behind(loss: Tensor) -> list[Any]:
-    """The trainable variables that a tensor depends on."""
+def _trainable_dependencies(loss: Tensor) -> list[Any]:
+    """Return the trainable variables that a tensor depends on."""
     seen: set[Operation] = set()
     queue = [loss.op]
     while queue:
@@ -593,7 +593,7 @@ def _converted(grad: Any) -> Gradient:
 
 
 def _without_duplicates(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows summed per position, and the positions, each once."""
+    """Return the rows summed per position, and the distinct positions."""
     unique, positions = apply_op("Unique", x=indices).outputs
     shape = apply_op("Shape", input=unique).outputs[0]
     with name_scope(None, "strided_slice") as scope:

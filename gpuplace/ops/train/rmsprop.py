@@ -1,4 +1,4 @@
-"""RMSProp: steps are divided by the root of a running mean of the squared gradients.
+"""RMSProp: steps are divided by the square root of a running mean of the squared gradients.
 
 Source: tensorflow/python/training/rmsprop.py, release 1.15.
 """
@@ -15,15 +15,15 @@ from gpuplace.typing import TensorLike
 
 
 class RMSPropOptimizer(KernelOptimizer):
-    """RMSProp.
+    """RMSProp optimizer.
 
     Args:
-        learning_rate: a number, a scalar tensor, or a function that returns one, as for the three that follow.
+        learning_rate: a number, a scalar tensor, or a function that returns one, as for the next three arguments.
         decay: decay of the running mean of the squared gradients, from 0 to below 1.
         momentum: decay of the sum of the steps, from 0 to below 1.
-        epsilon: added to the mean against division by zero.
-        use_locking: kept in the graph.
-        centered: subtract the squared running mean of the gradients.
+        epsilon: added to the mean to avoid division by zero.
+        use_locking: stored in the graph without effect.
+        centered: whether to subtract the squared running mean of the gradients.
         name: name of the update and of the slots.
 
     Raises:
@@ -40,8 +40,13 @@ class RMSPropOptimizer(KernelOptimizer):
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
-        given = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
-        super().__init__(use_locking, name, **given)
+        hyperparameters = {
+            "learning_rate": learning_rate,
+            "decay": decay,
+            "momentum": momentum,
+            "epsilon": epsilon,
+        }
+        super().__init__(use_locking, name, **hyperparameters)
         self._centered = centered
         self._op = "CenteredRMSProp" if centered else "RMSProp"
         self._kernel_slots = {**({"mg": "mg"} if centered else {}), "ms": "rms", "mom": "momentum"}

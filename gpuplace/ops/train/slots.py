@@ -25,16 +25,16 @@ from gpuplace.typing import DTypeLike
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
-    """A slot of ``primary`` with the initial value ``val``.
+    """Return a slot of ``primary`` with the initial value ``val``.
 
     Args:
-        primary: the variable that it belongs to.
+        primary: the variable that the slot belongs to.
         val: the initial value, a tensor.
-        name: name after that of ``primary``.
-        colocate_with_primary: whether it is placed with ``primary``.
+        name: name to append to that of ``primary``.
+        colocate_with_primary: whether to place it with ``primary``.
 
     Returns:
-        A variable of the class of ``primary``, which is not trained.
+        A non-trainable variable of the class of ``primary``.
     """
     return _create(primary, val, None, None, name, val.get_shape().is_fully_defined(), colocate_with_primary)
 
@@ -47,33 +47,33 @@ def create_slot_with_initializer(
     name: str,
     colocate_with_primary: bool = True,
 ) -> Any:
-    """A slot of ``primary`` of the given shape and type.
+    """Return a slot of ``primary`` of the given shape and type.
 
     Args:
-        primary: the variable that it belongs to.
+        primary: the variable that the slot belongs to.
         initializer: a function from shape and dtype to a tensor, or a value.
         shape: its shape.
-        dtype: its element type.
-        name: name after that of ``primary``.
-        colocate_with_primary: whether it is placed with ``primary``.
+        dtype: its dtype.
+        name: name to append to that of ``primary``.
+        colocate_with_primary: whether to place it with ``primary``.
 
     Returns:
-        A variable of the class of ``primary``, which is not trained.
+        A non-trainable variable of the class of ``primary``.
     """
     return _create(primary, initializer, shape, dtype, name, shape.is_fully_defined(), colocate_with_primary)
 
 
 def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True) -> Any:
-    """A slot of zeros, shaped like ``primary``.
+    """Return a slot of zeros with the shape of ``primary``.
 
     Args:
-        primary: the variable that it belongs to.
-        name: name after that of ``primary``.
-        dtype: its element type; None: that of ``primary``.
-        colocate_with_primary: whether it is placed with ``primary``.
+        primary: the variable that the slot belongs to.
+        name: name to append to that of ``primary``.
+        dtype: its dtype; None: same as ``primary``.
+        colocate_with_primary: whether to place it with ``primary``.
 
     Returns:
-        A variable of the class of ``primary``, which is not trained.
+        A non-trainable variable of the class of ``primary``.
     """
     dtype = primary.dtype if dtype is None else dtype
     shape = primary.get_shape()

@@ -1,8 +1,8 @@
-"""The ops that update a variable from its gradient, for reference and resource variables alike.
+"""Ops that update a variable from its gradient, for reference and resource variables alike.
 
-``ApplyMomentum(var, accum, ...)`` takes references and returns one; ``ResourceApplyMomentum`` takes handles and returns
-nothing. One function below serves both: it gets the values and returns the new ones. The sparse variants get the rows'
-values and ``indices`` and change those rows only.
+``ApplyMomentum(var, accum, ...)`` has reference inputs and returns a reference; ``ResourceApplyMomentum`` has handles
+and returns nothing. One formula below serves both: it maps old values to new ones. The sparse variants get the rows'
+values and ``indices`` and only change those rows.
 
 Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (formulas, messages).
 """
@@ -34,14 +34,14 @@ def _apply(
     sparse: bool = False,
     loop: Loop | None = None,
 ) -> Callable[[Formula], Formula]:
-    """Registers a formula as what computes ``<name>`` and ``Resource<name>``.
+    """Register a formula as the kernel of ``<name>`` and ``Resource<name>``.
 
     Args:
-        name: op type of the variant for reference variables.
-        variables: how many of the first inputs are variables, the trained one first.
-        attrs: attributes handed on by keyword.
-        sparse: an input after the gradient holds the positions of the rows that it is for.
-        loop: what is compiled for it, where it has large variables.
+        name: op type of the reference variant.
+        variables: number of leading inputs that are variables, the trained one first.
+        attrs: attributes passed on by keyword.
+        sparse: whether an input after the gradient holds the positions of its rows.
+        loop: compiled loop for large variables.
     """
 
     def register(formula: Formula) -> Formula:
@@ -94,12 +94,12 @@ def _gradient_position(op: Operation) -> int:
 
 
 def _gradient_fits(op: Operation, shape: TensorShape) -> TensorShape:
-    """The variable's shape, to which that of the gradient is merged, or that of its rows."""
-    given = op.inputs[_gradient_position(op)].shape
+    """Return the variable's shape merged with that of the gradient, or with that of its rows."""
+    gradient_shape = op.inputs[_gradient_position(op)].shape
     if "SparseApply" not in op.type:
-        return merge_shapes(shape, given)
+        return merge_shapes(shape, gradient_shape)
     if shape.sizes:
-        merge_shapes(TensorShape.of((None, *shape.sizes[1:])), given)
+        merge_shapes(TensorShape.of((None, *shape.sizes[1:])), gradient_shape)
     return shape
 
 
@@ -123,16 +123,16 @@ def _check_shapes(names: list[str], values: list[Any], grad: TensorLike) -> None
 
 
 def _as(value: Any, like: Any) -> Any:
-    """``value`` in the element type of ``like``."""
+    """Return ``value`` with the dtype of ``like``."""
     return value.astype(like.dtype, copy=False)
 
 
 def minus(xp: ArrayModule, value: Array, step: Array) -> Array:
-    """``value - step``; the array ``step``, which is new and nobody else's, is written over."""
+    """Return ``value - step``, written to ``step``, which must be a temporary array."""
     return xp.subtract(value, step, out=step) if step.ndim else value - step
 
 
-# The updates
+# Update formulas
 
 
 @_apply("ApplyGradientDescent", 1, loop=Loop("descent", lambda alpha: (alpha[()],)))
@@ -374,7 +374,7 @@ def _ftrl_step(
     l2: Array,
     lr_power: Array,
 ) -> tuple[Any, ...]:
-    """A step along ``pull``, with the sums of squares of ``grad``."""
+    """Return a step along ``pull``, with the sums of squares of ``grad``."""
     new_accum = accum + grad * grad
     power = -lr_power
     linear = linear + pull - (new_accum**power - accum**power) / lr * var

@@ -1,12 +1,12 @@
-"""Applies the formula of an optimizer to variables: to whole arrays piece by piece, or to some of their rows.
+"""Apply an optimizer's formula to variables: to whole arrays piece by piece, or to some of their rows.
 
-A formula takes arrays and gives new ones, element by element::
+A formula maps arrays to new arrays, element by element::
 
     formula(np, var, accum, lr, grad, momentum)  ->  var, accum
 
-Over a large variable it goes in pieces that the cache holds, on the threads of ``kernels.threads``, and what comes out
-is written over the variable where that is allowed. Rows that occur several times take their turns: first all rows at
-their first occurrence, then those that occur a second time::
+A large variable is updated in pieces that fit in the cache, on the threads of ``kernels.threads``, in place if the
+variable may be written to. Rows that occur several times are updated in turns, first all rows at their first
+occurrence, then those that occur a second time, and so on::
 
     indices   3 0 3 5 3 0
     turn      0 0 1 0 2 1
@@ -27,16 +27,16 @@ from gpuplace.ops.variables.scatter import check_indices
 from gpuplace.typing import Array, ArrayModule
 
 Formula = Callable[..., tuple[Any, ...]]
-"""``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
+"""Function from ``(xp, *values of the variables, *other inputs, **attributes)`` to the variables' new values."""
 
 
 class Loop(NamedTuple):
-    """A compiled loop that does what a formula does."""
+    """A compiled loop that implements a formula."""
 
     name: str
-    """In ``numerics.compiled.loops``; it takes the gradient, the numbers, and the variables, which it changes."""
+    """Name in ``numerics.compiled.loops``; its arguments are the gradient, the numbers, and the variables to update."""
     numbers: Callable[..., tuple[Any, ...] | None]
-    """The numbers, from the formula's other inputs and attributes; None for attributes that the loop does not know."""
+    """Function from the formula's other inputs and attributes to the numbers; None for unsupported attributes."""
 
 
 def to_all(
@@ -49,17 +49,17 @@ def to_all(
     attrs: Mapping[str, Any],
     loop: Loop | None = None,
 ) -> Sequence[Any]:
-    """New values of variables.
+    """Return the new values of variables.
 
     Args:
         xp: numpy or cupy.
-        formula: what to do.
+        formula: the update formula.
         values: the variables' arrays, of one shape.
-        are_own: whether each may be written to.
+        are_own: whether each array may be written to.
         inputs: the gradient and numbers.
-        grad_at: position of the gradient among them.
-        attrs: what the formula takes by keyword.
-        loop: what is compiled for it.
+        grad_at: index of the gradient among them.
+        attrs: the formula's keyword arguments.
+        loop: the formula's compiled loop.
     """
     shape, nbytes, grad = values[0].shape, values[0].nbytes, inputs[grad_at]
     arrays = (*values, grad)
@@ -86,8 +86,8 @@ def to_all(
             run(grads[part], *numbers, *[result[part] for result in results])
             return
         parts = formula(np, *[value[part] for value in flat], *before, grads[part], *after, **attrs)
-        for result, made in zip(results, parts, strict=True):
-            result[part] = made
+        for result, new_part in zip(results, parts, strict=True):
+            result[part] = new_part
 
     over(np, grads.size, nbytes // grads.size * (2 * len(values) + 1), piece)
     return new
@@ -103,20 +103,20 @@ def to_rows(
     indices: Array,
     attrs: Mapping[str, Any],
 ) -> Sequence[Any]:
-    """New values of variables of which only the rows ``indices`` change.
+    """Return the new values of variables of which only the rows ``indices`` change.
 
     Args:
         xp: numpy or cupy.
-        formula: what to do.
-        values: the variables' arrays, ``[rows, ...]`` or scalars, which stay what they are.
-        are_own: whether each may be written to.
+        formula: the update formula.
+        values: the variables' arrays, ``[rows, ...]`` or scalars, which do not change.
+        are_own: whether each array may be written to.
         inputs: the gradient, ``indices.shape + values[0].shape[1:]``, and numbers.
-        grad_at: position of the gradient among them.
+        grad_at: index of the gradient among them.
         indices: integers of any shape.
-        attrs: what the formula takes by keyword.
+        attrs: the formula's keyword arguments.
 
     Raises:
-        InvalidArgumentError: an index is outside of the variable.
+        InvalidArgumentError: an index is out of range.
     """
     indices = indices.reshape(-1)
     check_indices(xp, indices, values[0].shape[0])
@@ -134,7 +134,7 @@ def to_rows(
 
 
 def turns(xp: ArrayModule, indices: Array) -> list[Any]:
-    """Positions in ``indices``, so that no index occurs twice in one part, and equal ones keep their order.
+    """Return positions in ``indices``, in parts without repeated indices, keeping the order of equal ones.
 
     >>> [turn.tolist() for turn in turns(np, np.array([3, 0, 3, 5, 3, 0]))]
     [[1, 0, 3], [5, 2], [4]]

@@ -1,1 +1,1 @@
-"""Variables: reference and resource variables, scopes, initial values."""
+"""Variables: reference and resource variables, scopes, initializers."""

@@ -1,4 +1,4 @@
-"""Initial values of variables: callables from a shape to the operations that make the value.
+"""Initializers of variables: callables that build the operations of an initial value from a shape.
 
 An initializer is called inside the scope ``<variable>/Initializer``, so that the variable ``w`` of
 ``glorot_uniform_initializer()`` gets ``w/Initializer/random_uniform/shape`` and so on.
@@ -56,29 +56,29 @@ __all__ = [
 ]
 
 _TRUNCATED_STDDEV = 0.87962566103423978
-"""Standard deviation of a unit normal distribution that is cut off at two standard deviations."""
+"""Standard deviation of a standard normal distribution truncated at two standard deviations."""
 
 
 class Initializer:
-    """The base of all initializers."""
+    """Base class of all initializers."""
 
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """The initial value of a variable.
+        """Build the initial value of a variable.
 
         Args:
-            shape: its shape, a list of sizes or a ``TensorShape``, all known.
-            dtype: its element type; None: the initializer's own.
-            partition_info: which part of a partitioned variable it is for, or None.
+            shape: the shape, a list of sizes or a fully defined ``TensorShape``.
+            dtype: the dtype; None: the initializer's own.
+            partition_info: the part of a partitioned variable to initialise, or None.
 
         Returns:
-            A tensor of that shape and type.
+            A tensor of that shape and dtype.
         """
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {
             name.lstrip("_"): value.name if isinstance(value, DType) else value
             for name, value in vars(self).items()
@@ -86,10 +86,10 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """The initializer that ``get_config`` describes.
+        """Return the initializer that ``get_config`` describes.
 
         Args:
-            config: arguments of the class by name.
+            config: the class's arguments by name.
 
         Returns:
             An initializer of this class.
@@ -98,10 +98,10 @@ class Initializer:
 
 
 class Zeros(Initializer):
-    """All zeros.
+    """Initialise with zeros.
 
     Args:
-        dtype: element type where the call gives none; any type.
+        dtype: default dtype; any type.
     """
 
     def __init__(self, dtype: DTypeLike = float32) -> None:
@@ -110,15 +110,15 @@ class Zeros(Initializer):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """Zeros of ``shape``."""
+        """Return zeros of ``shape``."""
         return constant.zeros(shape, self.dtype if dtype is None else dtype)
 
 
 class Ones(Initializer):
-    """All ones.
+    """Initialise with ones.
 
     Args:
-        dtype: element type where the call gives none; numbers or bool.
+        dtype: default dtype; numbers or bool.
     """
 
     def __init__(self, dtype: DTypeLike = float32) -> None:
@@ -127,12 +127,12 @@ class Ones(Initializer):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """Ones of ``shape``."""
+        """Return ones of ``shape``."""
         return constant.ones(shape, self.dtype if dtype is None else dtype)
 
 
 class Constant(Initializer):
-    """A given value; the last element fills the rest of a larger shape.
+    """Initialise with a given value; its last element fills the rest of a larger shape.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.constant_initializer([1, 2])([4]))
@@ -140,12 +140,12 @@ class Constant(Initializer):
 
     Args:
         value: a Python scalar, list, tuple or NumPy array.
-        dtype: element type where the call gives none.
-        verify_shape: whether ``value`` must have the shape that is asked for; then it is a TypeError where not.
+        dtype: default dtype.
+        verify_shape: whether ``value`` must have the requested shape; otherwise TypeError.
 
     Raises:
-        TypeError: the value is no scalar, list or array.
-        ValueError: in the call, ``value`` has more elements than the shape.
+        TypeError: the value is not a scalar, list or array.
+        ValueError: at the call, ``value`` has more elements than the shape.
     """
 
     def __init__(self, value: TensorLike = 0, dtype: DTypeLike = float32, verify_shape: bool = False) -> None:
@@ -164,20 +164,20 @@ class Constant(Initializer):
         partition_info: Any = None,
         verify_shape: bool | None = None,
     ) -> Tensor:
-        """A constant of ``shape``.
+        """Return a constant of ``shape``.
 
         Args:
-            shape: its shape.
-            dtype: its element type; None: the initializer's own.
+            shape: the shape.
+            dtype: the dtype; None: the initializer's own.
             partition_info: ignored.
-            verify_shape: as for the class; None: as given there.
+            verify_shape: as for the class; None: the initializer's setting.
 
         Returns:
-            A tensor of that shape and type.
+            A tensor of that shape and dtype.
 
         Raises:
-            TypeError: ``verify_shape``, and the value has another shape.
-            ValueError: the value has more elements.
+            TypeError: with ``verify_shape``, the value has another shape.
+            ValueError: the value has more elements than the shape.
         """
         return constant.constant(
             self.value,
@@ -187,21 +187,21 @@ class Constant(Initializer):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {"value": self.value, "dtype": self.dtype.name}
 
 
 class RandomUniform(Initializer):
-    """Uniform between ``minval`` and ``maxval``.
+    """Initialise with uniform random values between ``minval`` and ``maxval``.
 
     Args:
-        minval: the least value, a number or scalar tensor.
-        maxval: the upper bound, itself left out; None: 1, for floating types only.
+        minval: the lower bound, a number or scalar tensor.
+        maxval: the upper bound, exclusive; None: 1, for floating types only.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: element type where the call gives none: floating, int32 or int64.
+        dtype: default dtype: floating, int32 or int64.
 
     Raises:
-        ValueError: in the call, an integer type without ``maxval``.
+        ValueError: at the call, the type is an integer and ``maxval`` is None.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class RandomUniform(Initializer):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """Random values of ``shape``."""
+        """Return random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         return random_ops.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
 
@@ -239,13 +239,13 @@ class _Normal(Initializer):
 
 
 class RandomNormal(_Normal):
-    """Normally distributed.
+    """Initialise with normally distributed random values.
 
     Args:
         mean: mean, a number or scalar tensor.
         stddev: standard deviation, a number or scalar tensor.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
         ValueError: ``dtype`` is not floating.
@@ -254,19 +254,19 @@ class RandomNormal(_Normal):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """Random values of ``shape``."""
+        """Return random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         return random_ops.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 class TruncatedNormal(_Normal):
-    """Normally distributed, values beyond two standard deviations drawn anew.
+    """Initialise with truncated normal random values: values beyond two standard deviations are redrawn.
 
     Args:
         mean: mean, a number or scalar tensor.
-        stddev: standard deviation before values are drawn anew, a number or scalar tensor.
+        stddev: standard deviation before truncation, a number or scalar tensor.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
         ValueError: ``dtype`` is not floating.
@@ -275,20 +275,20 @@ class TruncatedNormal(_Normal):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """Random values of ``shape``."""
+        """Return random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         return random_ops.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 class UniformUnitScaling(Initializer):
-    """Uniform, such that the variance of a layer's input is kept: ``+-sqrt(3 / fan_in) * factor``.
+    """Initialise uniformly within ``+-sqrt(3 / fan_in) * factor``, which preserves the variance of a layer's input.
 
     Deprecated in TensorFlow in favour of ``variance_scaling_initializer``.
 
     Args:
         factor: factor of the bounds, a number.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
         ValueError: ``dtype`` is not floating.
@@ -302,7 +302,7 @@ class UniformUnitScaling(Initializer):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """Random values of ``shape``."""
+        """Return random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         sizes = _full_shape(shape, partition_info)
         fan_in = max(1.0, float(math.prod(sizes[:-1])))
@@ -311,17 +311,17 @@ class UniformUnitScaling(Initializer):
 
 
 class VarianceScaling(Initializer):
-    """Random, with a variance of ``scale / n``.
+    """Initialise with random values of variance ``scale / n``.
 
     Args:
         scale: positive factor.
-        mode: what ``n`` is: ``fan_in``, ``fan_out`` or their mean, ``fan_avg``.
+        mode: the meaning of ``n``: ``fan_in``, ``fan_out`` or their mean, ``fan_avg``.
         distribution: ``normal`` (the same as ``truncated_normal``), ``untruncated_normal`` or ``uniform``.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
-        ValueError: an argument has another value.
+        ValueError: an argument has an invalid value.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ class VarianceScaling(Initializer):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """Random values of ``shape``."""
+        """Return random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         fan_in, fan_out = fans(_full_shape(shape, partition_info))
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
@@ -368,16 +368,16 @@ class _Glorot(VarianceScaling):
         super().__init__(1.0, "fan_avg", self._distribution, seed, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
+        """Return the arguments by name."""
         return {"seed": self.seed, "dtype": self.dtype.name}
 
 
 class GlorotUniform(_Glorot):
-    """Uniform within ``+-sqrt(6 / (fan_in + fan_out))``.
+    """Initialise uniformly within ``+-sqrt(6 / (fan_in + fan_out))``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
         ValueError: ``dtype`` is not floating.
@@ -387,11 +387,11 @@ class GlorotUniform(_Glorot):
 
 
 class GlorotNormal(_Glorot):
-    """Truncated normal with a variance of ``2 / (fan_in + fan_out)``.
+    """Initialise with a truncated normal distribution of variance ``2 / (fan_in + fan_out)``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
         ValueError: ``dtype`` is not floating.
@@ -401,15 +401,15 @@ class GlorotNormal(_Glorot):
 
 
 class Orthogonal(Initializer):
-    """An orthogonal matrix, from the QR decomposition of a random one; more dimensions are flattened into rows.
+    """Initialise with an orthogonal matrix, from the QR decomposition of a random one; leading dimensions become rows.
 
     Args:
         gain: factor of the matrix, a number.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
-        ValueError: ``dtype`` is not floating; in the call, a shape of fewer than two dimensions.
+        ValueError: ``dtype`` is not floating; at the call, the shape has fewer than two dimensions.
     """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
@@ -418,7 +418,7 @@ class Orthogonal(Initializer):
         self.dtype = floating(dtype)
 
     def __call__(self, shape: Any, dtype: DTypeLike | None = None, partition_info: Any = None) -> Tensor:
-        """A matrix with orthogonal rows or columns, shaped ``shape``; ValueError below two dimensions."""
+        """Return a matrix with orthogonal rows or columns as ``shape``; raise ValueError below two dimensions."""
         dtype = self.dtype if dtype is None else dtype
         sizes = [int(size) for size in shape]
         if len(sizes) < 2:
@@ -435,14 +435,14 @@ class Orthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix times ``gain``.
+    """Initialise with the identity matrix times ``gain``.
 
     Args:
         gain: factor of the matrix, a number.
-        dtype: floating element type where the call gives none.
+        dtype: default floating dtype.
 
     Raises:
-        ValueError: ``dtype`` is not floating; in the call, a shape that is not two-dimensional.
+        ValueError: ``dtype`` is not floating; at the call, the shape is not two-dimensional.
     """
 
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32) -> None:
@@ -452,7 +452,7 @@ class Identity(Initializer):
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
-        """The matrix; ValueError where ``shape`` is not two-dimensional."""
+        """Return the matrix; raise ValueError if ``shape`` is not two-dimensional."""
         sizes = _full_shape(shape, partition_info)
         if len(sizes) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
@@ -469,11 +469,11 @@ class Identity(Initializer):
 
 
 def floating(dtype: DTypeLike) -> DType:
-    """A type; ValueError where it is not floating."""
-    found = as_dtype(dtype)
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found}.")
-    return found
+    """Return a floating dtype; raise ValueError for any other."""
+    kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise ValueError(f"Expected floating point type, got {kind}.")
+    return kind
 
 
 def _full_shape(shape: Any, partition_info: Any) -> list[int]:
@@ -482,7 +482,7 @@ def _full_shape(shape: Any, partition_info: Any) -> list[int]:
 
 
 def fans(shape: list[int]) -> tuple[float, float]:
-    """How many units feed one unit of a layer with weights of that shape, and how many it feeds."""
+    """Return the fan-in and fan-out of a layer with weights of that shape."""
     if not shape:
         return 1.0, 1.0
     if len(shape) == 1:
@@ -492,7 +492,7 @@ def fans(shape: list[int]) -> tuple[float, float]:
 
 
 def he_normal(seed: int | None = None) -> Initializer:
-    """Truncated normal with a variance of ``2 / fan_in``.
+    """Return an initializer with a truncated normal distribution of variance ``2 / fan_in``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.
@@ -504,7 +504,7 @@ def he_normal(seed: int | None = None) -> Initializer:
 
 
 def he_uniform(seed: int | None = None) -> Initializer:
-    """Uniform within ``+-sqrt(6 / fan_in)``.
+    """Return an initializer with a uniform distribution within ``+-sqrt(6 / fan_in)``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.
@@ -516,7 +516,7 @@ def he_uniform(seed: int | None = None) -> Initializer:
 
 
 def lecun_normal(seed: int | None = None) -> Initializer:
-    """Truncated normal with a variance of ``1 / fan_in``.
+    """Return an initializer with a truncated normal distribution of variance ``1 / fan_in``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.
@@ -528,7 +528,7 @@ def lecun_normal(seed: int | None = None) -> Initializer:
 
 
 def lecun_uniform(seed: int | None = None) -> Initializer:
-    """Uniform within ``+-sqrt(3 / fan_in)``.
+    """Return an initializer with a uniform distribution within ``+-sqrt(3 / fan_in)``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.

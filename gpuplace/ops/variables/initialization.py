@@ -1,4 +1,4 @@
-"""Collections of variables, and the operations that initialise them or say which are not.
+"""Collections of variables, and the operations that initialise them or report uninitialised ones.
 
 Source: tensorflow/python/ops/variables.py, release 1.15.
 """
@@ -38,10 +38,10 @@ __all__ = [
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables that live as long as the session.
+    """Return the global variables, which live as long as the session.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the variables' names; None: all.
 
     Returns:
         A list of variables.
@@ -50,15 +50,15 @@ def global_variables(scope: str | None = None) -> list[Any]:
 
 
 def all_variables() -> list[Any]:
-    """Deprecated name of ``global_variables``: a list of all of them."""
+    """Deprecated name of ``global_variables``."""
     return global_variables()
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The variables of one process, such as counters of metrics.
+    """Return the local variables of a process, such as the counters of metrics.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the variables' names; None: all.
 
     Returns:
         A list of variables.
@@ -67,10 +67,10 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
 
 def model_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the model itself.
+    """Return the variables of the model itself.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the variables' names; None: all.
 
     Returns:
         A list of variables.
@@ -79,10 +79,10 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that optimizers change where nothing else is said.
+    """Return the variables that optimizers update by default.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the variables' names; None: all.
 
     Returns:
         A list of variables.
@@ -91,10 +91,10 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """The variables of which moving averages are kept.
+    """Return the variables that have moving averages.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the variables' names; None: all.
 
     Returns:
         A list of variables.
@@ -103,10 +103,10 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 
 def saveable_objects(scope: str | None = None) -> list[Any]:
-    """What a saver saves where nothing else is said: the global variables, and objects that were collected for it.
+    """Return the objects that a saver saves by default: the global variables and the collected saveable objects.
 
     Args:
-        scope: a regular expression that the beginning of their names matches; None: all.
+        scope: a regular expression that matches the start of the objects' names; None: all.
 
     Returns:
         A list of variables and ``SaveableObject``.
@@ -116,10 +116,10 @@ def saveable_objects(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """An operation that runs the initializers of some variables.
+    """Return an operation that runs the initializers of some variables.
 
     Args:
-        var_list: the variables; none make a ``NoOp``.
+        var_list: the variables; an empty list makes a ``NoOp``.
         name: name of the operation.
 
     Returns:
@@ -131,12 +131,12 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that initialises all global variables made so far."""
+    """Return an operation that initialises all current global variables."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that initialises all local variables made so far."""
+    """Return an operation that initialises all current local variables."""
     return variables_initializer(local_variables())
 
 
@@ -164,10 +164,10 @@ def initialize_local_variables() -> Operation:
 
 
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Whether a variable has a value.
+    """Return whether a variable has a value.
 
     Args:
-        variable: a variable, or the reference tensor of one.
+        variable: a variable or its reference tensor.
 
     Returns:
         A bool scalar.
@@ -176,9 +176,9 @@ def is_variable_initialized(variable: Any) -> Tensor:
 
 
 def _all_variables_or_ops() -> list[Any]:
-    found = global_variables() + local_variables()
-    if found:
-        return found
+    variables = global_variables() + local_variables()
+    if variables:
+        return variables
     operations = get_default_graph().get_operations()
     return [
         op.outputs[0]
@@ -188,13 +188,13 @@ def _all_variables_or_ops() -> list[Any]:
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
-    """A tensor that cannot be computed while one of the variables has no value; deprecated.
+    """Return a tensor whose evaluation fails if one of the variables has no value; deprecated.
 
     Args:
-        var_list: the variables; None: all global and local ones, or, where there are none, all variable operations.
+        var_list: the variables; None: all global and local ones or, if there are none, all variable operations.
 
     Returns:
-        An int32 tensor of no use but to be run, or None without variables.
+        An int32 tensor, only to be evaluated, or None without variables.
 
     Raises:
         FailedPreconditionError: at run time, a variable has no value.
@@ -212,14 +212,14 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tenso
 def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names, at run time, of those variables that have no value.
+    """Return the names, at run time, of the variables that have no value.
 
     Args:
-        var_list: the variables; None: all global and local ones, or, where there are none, all variable operations.
+        var_list: the variables; None: all global and local ones or, if there are none, all variable operations.
         name: name of the scope.
 
     Returns:
-        A string vector; what computes it is on the CPU.
+        A string vector, computed on the CPU.
     """
     variables = _all_variables_or_ops() if var_list is None else list(var_list)
     with name_scope(name):

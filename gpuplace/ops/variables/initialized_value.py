@@ -1,11 +1,11 @@
-"""The value of a variable that may have none yet: makes ``tf.Variable(other * 2.0)`` safe to initialise in any order.
+"""Values of variables that may be uninitialised: ``tf.Variable(other * 2.0)`` can be initialised in any order.
 
                        +-- switch --(initialised)--> read ----+
     is initialised? ---+                                      +--> merge
                        +-- switch --(not yet)--> initial value+
 
-An initial value that depends on a reference variable is rebuilt on top of such a merge, so initialising both variables
-in one run gives the same values in whatever order the assignments happen.
+An initial value that depends on a reference variable is rebuilt on top of such a merge, so that initialising both
+variables in one step gives the same values in any order.
 
 Source: tensorflow/python/ops/variables.py and control_flow_ops.py (structure of ``cond``), release 1.15.
 """
@@ -28,10 +28,10 @@ _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadV
 
 
 def value_if_initialized(variable: Any) -> Tensor:
-    """The value of ``variable`` where it has one, else its initial value, as ``tf.cond`` would build it.
+    """Return the value of ``variable`` or, if it is uninitialised, its initial value, as ``tf.cond`` would build it.
 
     Raises:
-        ValueError: nothing is known of the initial value, as with a variable of a message without its name.
+        ValueError: the initial value is unknown, as for a variable imported from a message that does not name it.
     """
     if variable.initial_value is None:
         raise ValueError("false_fn must have a return value.")
@@ -58,7 +58,7 @@ def value_if_initialized(variable: Any) -> Tensor:
 
 
 def _switch(data: Tensor, pred: Tensor, of: str | None) -> Operation:
-    """Sends ``data`` to output 1 or 0; below the scope of the operation named ``of`` where that is given."""
+    """Send ``data`` to output 1 or 0; in the scope of the operation named ``of`` if given."""
     op_type = "RefSwitch" if data.dtype.is_ref_dtype else "Switch"
     with data.graph.colocate_with(data.op, ignore_existing=True):
         if of is None:
@@ -68,10 +68,10 @@ def _switch(data: Tensor, pred: Tensor, of: str | None) -> Operation:
 
 
 def guarded_initial_value(name: str, initial_value: Tensor) -> Tensor:
-    """``initial_value`` with every reference variable in it replaced by its value or initial value.
+    """Return ``initial_value`` with each reference variable replaced by its value or initial value.
 
     Args:
-        name: name of the variable it is for; goes into the names of rebuilt operations.
+        name: name of the variable to initialise, used in the names of rebuilt operations.
         initial_value: the tensor.
     """
     return _rebuilt(name, initial_value, {})
@@ -90,7 +90,7 @@ def _rebuilt_op(name: str, op: Operation, done: dict[Operation, Operation]) -> O
     if op.type in VARIABLE_OPS:
         variable = _variable_of(op)
         return op if variable is None else variable.initialized_value().op
-    done[op] = op  # a cycle, of a loop, ends here
+    done[op] = op  # ends a loop's cycle
     inputs = [_rebuilt(name, tensor, done) for tensor in op.inputs]
     if all(new is old for new, old in zip(inputs, op.inputs, strict=True)):
         return op
@@ -121,7 +121,7 @@ def _switch_shape(op: Operation) -> list[TensorShape]:
 
 @compute("Switch", "RefSwitch")
 def _switch_kernel(xp: ArrayModule, data: Array, pred: Array) -> tuple[Any, Any]:
-    """Which of the outputs is there, and what runs after it, a plan decides by ``pred``; so it does for ``Merge``."""
+    """The plan decides by ``pred`` which output is live and what runs after it, and likewise for ``Merge``."""
     return data, data
 
 

@@ -1,12 +1,12 @@
-"""Partitioned variables: one variable stored as several, each a slice of the whole along one dimension.
+"""Partitioned variables: one variable stored as several slices along one dimension.
 
     get_variable("w", [5, 2], partitioner=fixed_size_partitioner(2))
 
         w/part_0 [3, 2] --+
-                          +--> w/ConcatPartitions/concat --> w (Identity): what an op that takes the whole gets
+                          +--> w/ConcatPartitions/concat --> w (Identity): the input of other ops
         w/part_1 [2, 2] --+
 
-A partitioner says into how many parts each dimension is cut; the parts are of one size, or the first ones one larger.
+A partitioner returns the number of parts in each dimension. The parts are equal, or the first ones are one larger.
 
 Source: tensorflow/python/ops/partitioned_variables.py, variables.py (PartitionedVariable) and variable_scope.py,
 release 1.15.
@@ -29,11 +29,11 @@ from gpuplace.typing import DTypeLike, ShapeLike
 __all__ = ["fixed_size_partitioner", "min_max_variable_partitioner", "variable_axis_size_partitioner"]
 
 Partitioner = Callable[..., Sequence[int]]
-"""``(shape=TensorShape, dtype=DType)`` to the number of parts a dimension."""
+"""Function from ``shape=TensorShape`` and ``dtype=DType`` to the number of parts in each dimension."""
 
 
 class PartitionedVariable:
-    """A variable stored as several slices; ops that take tensors get the slices joined.
+    """A variable stored as several slices; ops that accept tensors get the joined slices.
 
     >>> import gpuplace as tf
     >>> w = tf.get_variable("w", [5, 2], partitioner=tf.fixed_size_partitioner(2))
@@ -41,16 +41,16 @@ class PartitionedVariable:
     (['w/part_0:0', 'w/part_1:0'], [5, 2])
 
     Args:
-        name: name of the whole.
+        name: name of the whole variable.
         shape: its shape.
-        dtype: its element type.
-        variable_list: the slices, variables that say which slice they are.
-        partitions: number of parts a dimension.
+        dtype: its dtype.
+        variable_list: the slices, variables with ``SaveSliceInfo``.
+        partitions: number of parts in each dimension.
 
     Raises:
-        TypeError: ``variable_list`` or ``partitions`` is no list.
-        ValueError: there are no slices, one does not say which slice it is or is one of another shape, a number of
-            parts is not positive, or there are not as many numbers as dimensions.
+        TypeError: ``variable_list`` or ``partitions`` is not a list.
+        ValueError: there are no slices, a slice has no ``SaveSliceInfo`` or another shape, a number of parts is not
+            positive, or there is not one number per dimension.
     """
 
     def __init__(
@@ -96,21 +96,21 @@ class PartitionedVariable:
 
     @property
     def name(self) -> str:
-        """The name of the whole, without an output's number."""
+        """The name of the whole variable, without an output index."""
         return self._name
 
     @property
     def dtype(self) -> DType:
-        """Element type."""
+        """The dtype."""
         return self._dtype
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """The shape of the whole variable."""
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """The shape of the whole, a ``TensorShape``."""
+        """Return the shape of the whole variable."""
         return self._shape
 
     def _get_variable_list(self) -> list[Any]:
@@ -120,20 +120,20 @@ class PartitionedVariable:
         return self._partitions
 
     def _partition_axes(self) -> list[int]:
-        """The dimensions that are cut; the first one where none is."""
+        """Return the partitioned dimensions; the first dimension if there is none."""
         return [axis for axis, number in enumerate(self._partitions) if number > 1] or [0]
 
     def as_tensor(self) -> Tensor:
-        """The whole: the slices joined.
+        """Return the whole variable: the joined slices.
 
         Raises:
-            NotImplementedError: it is cut along several dimensions.
+            NotImplementedError: several dimensions are partitioned.
         """
         with get_default_graph().control_dependencies(None):
             return self._concat()
 
     def _concat(self) -> Tensor:
-        """`as_tensor`, after what control dependencies ask for."""
+        """Return ``as_tensor`` under the current control dependencies."""
         graph = get_default_graph()
         if len(self._variable_list) == 1:
             with graph.name_scope(None):
@@ -152,66 +152,66 @@ class PartitionedVariable:
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> list[Any]:
-        """Gives it a new value, slice by slice.
+        """Assign a new value, slice by slice.
 
         Args:
-            value: a tensor of the shape of the whole, a list of a tensor a slice, or a partitioned variable with
-                the same slices.
-            use_locking: kept in the graph; assignments are always atomic here.
+            value: a tensor of the whole shape, a list of one tensor per slice, or a partitioned variable with the same
+                slices.
+            use_locking: stored in the graph without effect; assignments are always atomic.
             name: name of the operations.
-            read_value: whether references are returned.
+            read_value: whether to return references instead of operations.
 
         Returns:
-            For each slice what its ``assign`` returns; the operation without ``read_value``.
+            The result of ``assign`` for each slice.
 
         Raises:
-            NotImplementedError: it is cut along several dimensions.
-            ValueError: ``value`` does not fit.
+            NotImplementedError: several dimensions are partitioned.
+            ValueError: ``value`` does not match.
         """
         return self._changed("assign", value, use_locking, name, read_value)
 
     def assign_add(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> list[Any]:
-        """Adds ``value``, slice by slice.
+        """Add ``value``, slice by slice.
 
         Args:
             value: as for ``assign``.
-            use_locking: kept in the graph; assignments are always atomic here.
+            use_locking: stored in the graph without effect; assignments are always atomic.
             name: name of the operations.
-            read_value: whether references are returned.
+            read_value: whether to return references instead of operations.
 
         Returns:
-            For each slice what its ``assign_add`` returns; the operation without ``read_value``.
+            The result of ``assign_add`` for each slice.
 
         Raises:
-            NotImplementedError: it is cut along several dimensions.
-            ValueError: ``value`` does not fit.
+            NotImplementedError: several dimensions are partitioned.
+            ValueError: ``value`` does not match.
         """
         return self._changed("assign_add", value, use_locking, name, read_value)
 
     def assign_sub(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> list[Any]:
-        """Subtracts ``value``, slice by slice.
+        """Subtract ``value``, slice by slice.
 
         Args:
             value: as for ``assign``.
-            use_locking: kept in the graph; assignments are always atomic here.
+            use_locking: stored in the graph without effect; assignments are always atomic.
             name: name of the operations.
-            read_value: whether references are returned.
+            read_value: whether to return references instead of operations.
 
         Returns:
-            For each slice what its ``assign_sub`` returns; the operation without ``read_value``.
+            The result of ``assign_sub`` for each slice.
 
         Raises:
-            NotImplementedError: it is cut along several dimensions.
-            ValueError: ``value`` does not fit.
+            NotImplementedError: several dimensions are partitioned.
+            ValueError: ``value`` does not match.
         """
         return self._changed("assign_sub", value, use_locking, name, read_value)
 
     def _changed(
-        self, how: str, value: Any, use_locking: bool, name: str | None, read_value: bool
+        self, method: str, value: Any, use_locking: bool, name: str | None, read_value: bool
     ) -> list[Any]:
         axes = self._partition_axes()
         if len(axes) > 1:
@@ -224,13 +224,13 @@ class PartitionedVariable:
             values = list(value)
             if len(values) != len(self._variable_list):
                 raise ValueError(
-                    f"{self._name} has {len(self._variable_list)} parts, and {len(values)} values were given"
+                    f"{self._name} has {len(self._variable_list)} parts, but got {len(values)} values"
                 )
         else:
             sizes = [variable.shape[axes[0]].value for variable in self._variable_list]
             values = joining.split(value, sizes, axis=axes[0])
         return [
-            getattr(variable, how)(part, use_locking=use_locking, name=name, read_value=read_value)
+            getattr(variable, method)(part, use_locking=use_locking, name=name, read_value=read_value)
             for variable, part in zip(self._variable_list, values, strict=True)
         ]
 
@@ -252,18 +252,18 @@ register_tensor_conversion_function(PartitionedVariable, _to_tensor)
 
 
 class PartitionInfo:
-    """Which slice of a whole variable an initializer makes.
+    """The slice of a whole variable that an initializer makes.
 
     >>> PartitionInfo([5, 2], [3, 0]).single_slice_dim([2, 2])
     0
 
     Args:
-        full_shape: the sizes of the whole.
-        var_offset: where the slice begins; both are attributes too.
+        full_shape: the sizes of the whole variable.
+        var_offset: the start of the slice.
 
     Raises:
-        TypeError: either is no list.
-        ValueError: they differ in length, or the slice begins outside of the whole.
+        TypeError: an argument is not a list.
+        ValueError: they differ in length, or the slice starts outside the variable.
     """
 
     def __init__(self, full_shape: Sequence[int], var_offset: Sequence[int]) -> None:
@@ -287,27 +287,27 @@ class PartitionInfo:
         self.var_offset = var_offset
 
     def single_offset(self, shape: Sequence[int]) -> int:
-        """Where the slice begins along the dimension that is cut; 0 where none is.
+        """Return the start of the slice along the partitioned dimension; 0 without one.
 
         Args:
             shape: the sizes of the slice.
 
         Raises:
-            TypeError: ``shape`` is no list.
+            TypeError: ``shape`` is not a list.
             ValueError: as for ``single_slice_dim``.
         """
         axis = self.single_slice_dim(shape)
         return 0 if axis is None else self.var_offset[axis]
 
     def single_slice_dim(self, shape: Sequence[int]) -> int | None:
-        """The dimension that is cut; None where none is.
+        """Return the partitioned dimension; None if there is none.
 
         Args:
             shape: the sizes of the slice.
 
         Raises:
-            TypeError: ``shape`` is no list.
-            ValueError: it has another number of dimensions, does not fit into the whole, or is smaller along several
+            TypeError: ``shape`` is not a list.
+            ValueError: the number of dimensions differs, the slice exceeds the variable, or it is smaller along several
                 dimensions.
         """
         if not isinstance(shape, (tuple, list)):
@@ -335,16 +335,16 @@ class PartitionInfo:
 
 
 def partitions_of(partitioner: Any, shape: TensorShape, dtype: DType) -> list[int]:
-    """The number of parts a dimension that a partitioner wants.
+    """Return the number of parts in each dimension, as a partitioner determines it.
 
     Args:
         partitioner: a function of ``shape`` and ``dtype``.
-        shape: the shape of the whole.
-        dtype: its element type.
+        shape: the shape of the whole variable.
+        dtype: its dtype.
 
     Raises:
-        ValueError: the shape is not known or has no dimensions, or the answer is no list of a positive number a
-            dimension of which one at most is above 1.
+        ValueError: the shape is unknown or has no dimensions, or the result is not a list of one positive number per
+            dimension, at most one of which is above 1.
     """
     if not shape.is_fully_defined():
         raise ValueError(
@@ -369,14 +369,14 @@ def partitions_of(partitioner: Any, shape: TensorShape, dtype: DType) -> list[in
 
 
 def slices_of(sizes: list[int], partitions: list[int]) -> list[tuple[list[int], list[int]]]:
-    """Where each slice begins, and its sizes.
+    """Return the start and sizes of each slice.
 
     >>> slices_of([5, 2], [2, 1])
     [([0, 0], [3, 2]), ([3, 0], [2, 2])]
 
     Args:
-        sizes: the sizes of the whole.
-        partitions: number of parts a dimension, one at most above 1.
+        sizes: the sizes of the whole variable.
+        partitions: number of parts in each dimension, at most one of them above 1.
     """
     axis = next((axis for axis, number in enumerate(partitions) if number > 1), 0)
     least, larger = divmod(sizes[axis], partitions[axis])
@@ -393,19 +393,19 @@ def slices_of(sizes: list[int], partitions: list[int]) -> list[tuple[list[int], 
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
-    """A partitioner whose parts are no larger than ``max_shard_bytes``, as far as rows can be kept whole.
+    """Return a partitioner whose parts have at most ``max_shard_bytes``, unless one row is larger.
 
     Args:
-        max_shard_bytes: the largest part, in bytes.
-        axis: the dimension that is cut.
-        bytes_per_string_element: what a string counts, in bytes.
-        max_shards: the largest number of parts; None: any.
+        max_shard_bytes: the maximum size of a part, in bytes.
+        axis: the dimension to partition.
+        bytes_per_string_element: assumed size of a string, in bytes.
+        max_shards: the maximum number of parts; None: any.
 
     Returns:
-        A function from ``shape`` and ``dtype`` to a list of the number of parts a dimension.
+        A function from ``shape`` and ``dtype`` to a list with the number of parts in each dimension.
 
     Raises:
-        ValueError: a number is not positive; in the call, the shape is not known or ``dtype`` is none.
+        ValueError: a number is not positive; at the call, the shape is unknown or ``dtype`` is not a dtype.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError("Both max_shard_bytes and bytes_per_string_element must be positive.")
@@ -438,17 +438,17 @@ def min_max_variable_partitioner(
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
 ) -> Partitioner:
-    """A partitioner whose parts have at least ``min_slice_size`` bytes.
+    """Return a partitioner whose parts have at least ``min_slice_size`` bytes.
 
     Args:
-        max_partitions: the largest number of parts.
-        axis: the dimension that is cut.
-        min_slice_size: the smallest part, in bytes; only a variable that is smaller as a whole has a smaller one.
-        bytes_per_string_element: what a string counts, in bytes.
+        max_partitions: the maximum number of parts.
+        axis: the dimension to partition.
+        min_slice_size: the minimum size of a part, in bytes; a smaller variable becomes a single part.
+        bytes_per_string_element: assumed size of a string, in bytes.
 
     Returns:
-        A function from ``shape`` and ``dtype`` to a list of the number of parts a dimension; ValueError where the shape
-        has no dimension ``axis``.
+        A function from ``shape`` and ``dtype`` to a list with the number of parts in each dimension; it raises
+        ValueError if the shape lacks the dimension ``axis``.
     """
 
     def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
@@ -456,26 +456,26 @@ def min_max_variable_partitioner(
             raise ValueError(f"Can not partition variable along axis {axis} when shape is only {shape}")
         sizes = [int(size) for size in shape]
         element = bytes_per_string_element if dtype.base_dtype.name == "string" else dtype.size
-        wanted = math.ceil(math.prod(sizes) * element / min_slice_size)
+        parts = math.ceil(math.prod(sizes) * element / min_slice_size)
         partitions = [1] * len(sizes)
-        partitions[axis] = max(1, min(sizes[axis], max_partitions, wanted))
+        partitions[axis] = max(1, min(sizes[axis], max_partitions, parts))
         return partitions
 
     return partitioner
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """A partitioner that always cuts into ``num_shards`` parts, or as many as there are rows.
+    """Return a partitioner that always makes ``num_shards`` parts, or one per row if there are fewer rows.
 
     >>> fixed_size_partitioner(2)(shape=TensorShape([10, 3]))
     [2, 1]
 
     Args:
         num_shards: the number of parts.
-        axis: the dimension that is cut.
+        axis: the dimension to partition.
 
     Returns:
-        A function from ``shape`` to a list of the number of parts a dimension.
+        A function from ``shape`` to a list with the number of parts in each dimension.
     """
 
     def partitioner(shape: TensorShape, **_: Any) -> list[int]:

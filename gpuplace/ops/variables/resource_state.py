@@ -1,4 +1,4 @@
-"""Resource variables: ``VarHandleOp`` and the ops that take its handle.
+"""Resource variables: ``VarHandleOp`` and the ops on its handle.
 
 Source: tensorflow/core/kernels/resource_variable_ops.cc and core/ops/resource_variable_ops.cc, release 1.15.
 """
@@ -21,12 +21,12 @@ from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.array import joining, reshaping
-from gpuplace.ops.array.gather import shape_taken_nd, taken, taken_nd
+from gpuplace.ops.array.gather import gather_nd_shape, gather_slices, gather_slices_nd
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, scalar_shape
-from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
+from gpuplace.ops.variables.scatter import METHODS, check_indices, scattered
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 
@@ -36,7 +36,7 @@ from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 def var_handle_op(
     dtype: DTypeLike, shape: ShapeLike, container: str = "", shared_name: str = "", name: str | None = None
 ) -> Tensor:
-    """Makes a handle of a variable."""
+    """Return a variable's handle."""
     arguments = {"dtype": dtype, "shape": shape, "container": container, "shared_name": shared_name}
     return apply_op("VarHandleOp", name, **arguments).outputs[0]
 
@@ -61,28 +61,28 @@ def _var_handle(
 
 
 _PASSING = SWITCHES | {"Identity", "Enter"}
-"""Ops through which handles come."""
+"""Ops that pass handles on."""
 
 
 def handle_shape(handle: Tensor) -> TensorShape:
-    """What is known of the shape of the variable that a handle points at."""
+    """Return the static shape of the variable that a handle refers to."""
     shape = _attrs_of_variable(handle).get("shape")
     return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
 
 
 def _attrs_of_variable(handle: Tensor) -> Mapping[str, Any]:
-    """The attributes of the op that makes the variable; none where that is not known."""
+    """Return the attributes of the op that makes the variable; an empty mapping if it is unknown."""
     op = _maker_of(handle)
     return op.attrs if op.type == "VarHandleOp" else {}
 
 
 def _maker_of(handle: Tensor) -> Operation:
-    """The operation that a handle comes from, also through loops and functions."""
+    """Return the operation that a handle comes from, also through loops and functions."""
     while True:
         op = handle.op
         if op.type in _PASSING:
             handle = op.inputs[0]
-        elif op.type in WHILE_OPS:  # a loop gives a handle as it got it
+        elif op.type in WHILE_OPS:  # a loop returns a handle unchanged
             handle = op.inputs[handle.value_index]
         elif isinstance(op.graph, TracedGraph) and (outer := op.graph.origin_of(op)) is not None:
             handle = outer
@@ -91,7 +91,7 @@ def _maker_of(handle: Tensor) -> Operation:
 
 
 def zeros_dtype(tensor: Tensor) -> DType:
-    """The type of a tensor's gradient; of a handle, that of its variable.
+    """Return the dtype of a tensor's gradient; for a handle, that of its variable.
 
     Args:
         tensor: the tensor.
@@ -99,15 +99,15 @@ def zeros_dtype(tensor: Tensor) -> DType:
     dtype = tensor.dtype.base_dtype
     if dtype.name != "resource":
         return dtype
-    found: DType = _attrs_of_variable(tensor).get("dtype", float32)
-    return found
+    kind: DType = _attrs_of_variable(tensor).get("dtype", float32)
+    return kind
 
 
 # ReadVariableOp, VariableShape, VarIsInitializedOp, DestroyResourceOp
 
 
 def read_variable_op(resource: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """The value of a variable."""
+    """Return the value of a variable."""
     return apply_op("ReadVariableOp", name, resource=resource, dtype=dtype).outputs[0]
 
 
@@ -127,7 +127,7 @@ def _read_gradient(op: Operation, grad: TensorLike) -> Any:
 
 
 def variable_shape(handle: Tensor, name: str | None = None, out_type: Any = None) -> Tensor:
-    """The shape of a resource variable's value: a constant where it is known.
+    """Return the shape of a resource variable's value, a constant if it is static.
 
     Args:
         handle: the variable's handle, a resource tensor.
@@ -138,7 +138,7 @@ def variable_shape(handle: Tensor, name: str | None = None, out_type: Any = None
         A vector of that type.
 
     Raises:
-        FailedPreconditionError: at run time, the shape is not known and the variable has no value.
+        FailedPreconditionError: at run time, the shape is not static and the variable has no value.
     """
     shape = handle_shape(handle)
     if shape.is_fully_defined():
@@ -157,7 +157,7 @@ def _variable_shape(xp: ArrayModule, resource: ResourceHandle, *, out_type: Any)
 
 
 def var_is_initialized_op(resource: Tensor, name: str | None = None) -> Tensor:
-    """Whether the variable behind a handle has a value."""
+    """Return whether the variable that a handle refers to has a value."""
     return apply_op("VarIsInitializedOp", name, resource=resource).outputs[0]
 
 
@@ -193,17 +193,17 @@ def _destroy(
 
 
 def assign_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
-    """Gives the variable behind a handle a value."""
+    """Assign a value to the variable that a handle refers to."""
     return apply_op("AssignVariableOp", name, resource=resource, value=value)
 
 
 def assign_add_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
-    """Adds to the variable behind a handle."""
+    """Add to the variable that a handle refers to."""
     return apply_op("AssignAddVariableOp", name, resource=resource, value=value)
 
 
 def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
-    """Subtracts from the variable behind a handle."""
+    """Subtract from the variable that a handle refers to."""
     return apply_op("AssignSubVariableOp", name, resource=resource, value=value)
 
 
@@ -259,21 +259,21 @@ def resource_gather(
     name: str | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """Rows of a resource variable, read without the rest.
+    """Gather rows of a resource variable, without reading the rest.
 
     Args:
         resource: the variable's handle, a resource tensor.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        indices: row indices, int32 or int64, of any shape.
         dtype: the variable's type.
-        validate_indices: kept in the graph; they are always checked.
+        validate_indices: stored in the graph without effect; indices are always checked.
         name: name of the operation.
-        batch_dims: how many leading dimensions the variable and ``indices`` share.
+        batch_dims: the number of leading dimensions that the variable and ``indices`` share.
 
     Returns:
         A tensor of type ``dtype`` and the shape ``indices.shape + variable.shape[batch_dims + 1:]``.
 
     Raises:
-        InvalidArgumentError: at run time, there is no row of that number.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
     arguments: dict[str, Any] = {"indices": indices, "dtype": dtype, "validate_indices": validate_indices}
     arguments["batch_dims"] = batch_dims
@@ -292,7 +292,7 @@ def _gather_shape(op: Operation) -> list[TensorShape]:
 def _gather(xp: ArrayModule, resource: ResourceHandle, indices: Array, *, batch_dims: int, ctx: Any) -> Array:
     value = resource.variable.value
     if batch_dims:
-        return taken(xp, value, indices, batch_dims, batch_dims, ctx)
+        return gather_slices(xp, value, indices, batch_dims, batch_dims, ctx)
     check_indices(xp, indices, value.shape[0])
     return xp.take(value, indices, axis=0)
 
@@ -309,11 +309,11 @@ def _gather_gradient(op: Operation, grad: TensorLike) -> tuple[IndexedSlices, No
 def resource_gather_nd(
     resource: Tensor, indices: TensorLike, dtype: DTypeLike, name: str | None = None
 ) -> Tensor:
-    """Slices of a resource variable at index vectors, read without the rest.
+    """Gather slices of a resource variable at index vectors, without reading the rest.
 
     Args:
         resource: the variable's handle, a resource tensor.
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         dtype: the variable's type.
         name: name of the operation.
 
@@ -328,12 +328,12 @@ def resource_gather_nd(
 
 @shape_function("ResourceGatherNd")
 def _gather_nd_shape(op: Operation) -> list[TensorShape]:
-    return [shape_taken_nd(handle_shape(op.inputs[0]), op.inputs[1].shape)]
+    return [gather_nd_shape(handle_shape(op.inputs[0]), op.inputs[1].shape)]
 
 
 @compute("ResourceGatherNd", reads_only=True)
 def _gather_nd(xp: ArrayModule, resource: ResourceHandle, indices: Array, *, ctx: Any) -> Array:
-    return taken_nd(xp, resource.variable.value, indices, ctx)
+    return gather_slices_nd(xp, resource.variable.value, indices, ctx)
 
 
 @gradient("ResourceGatherNd")
@@ -346,14 +346,14 @@ def _gather_nd_gradient(op: Operation, grad: Any) -> tuple[Any, None]:
 
 
 def resource_scatter(
-    how: str, resource: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None
+    method: str, resource: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Operation:
-    """Works ``updates`` into rows of the variable behind a handle; ``how`` as in ``scatter.scattered``."""
-    op_type = f"ResourceScatter{how.capitalize()}"
+    """Apply ``updates`` to rows of the variable that a handle refers to; ``method`` as in ``scatter.scattered``."""
+    op_type = f"ResourceScatter{method.capitalize()}"
     return apply_op(op_type, name, resource=resource, indices=indices, updates=updates)
 
 
-_SCATTER_OPS = tuple(f"ResourceScatter{how.capitalize()}" for how in HOWS)
+_SCATTER_OPS = tuple(f"ResourceScatter{method.capitalize()}" for method in METHODS)
 
 
 @shape_function(*_SCATTER_OPS)
@@ -366,11 +366,11 @@ def _scatter_shape(op: Operation) -> list[TensorShape]:
 
 @binder(*_SCATTER_OPS)
 def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., tuple[()]]:
-    how = op.type.removeprefix("ResourceScatter").lower()
+    method = op.type.removeprefix("ResourceScatter").lower()
 
     def scatter(resource: ResourceHandle, indices: Any, updates: Any) -> tuple[()]:
         resource.variable.update(
-            lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own)
+            lambda old, is_own: scattered(xp, method, old, indices, updates, in_place=is_own)
         )
         return ()
 

@@ -4,7 +4,7 @@
                                        |
     v (VarHandleOp) -------------------+--> v/IsInitialized/VarIsInitializedOp, v/Read/ReadVariableOp
 
-Each use reads the variable again, so a value seen after a control dependency on an assignment is the new one.
+Each use reads the variable again, so a read after a control dependency on an assignment sees the new value.
 
 Source: tensorflow/python/ops/resource_variable_ops.py, release 1.15.
 """
@@ -40,28 +40,28 @@ __all__ = ["ResourceVariable", "is_resource_variable"]
 
 
 class ResourceVariable(Variable):
-    """A resource variable: ``tf.Variable(..., use_resource=True)``, which documents the same arguments at more length.
+    """A resource variable, ``tf.Variable(..., use_resource=True)``; see ``Variable`` for the arguments.
 
     Args:
         initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
-        trainable: collect it among the trainable variables; None: True.
-        collections: list of names of collections; None: the global variables.
-        validate_shape: kept; a shape that is not known is allowed here.
-        caching_device: where to read it for its consumers; None: on its own device.
+        trainable: whether to add the variable to the trainable variables; None: True.
+        collections: list of collection names; None: the global variables.
+        validate_shape: stored without effect; a partial shape is allowed here.
+        caching_device: device on which to cache the value for consumers; None: the variable's own.
         name: its name, made unique; None: ``Variable``.
-        variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: they are added.
-        dtype: element type; None: the initial value's.
+        variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: add them.
+        dtype: the dtype; None: the initial value's.
         expected_shape: ignored, as in TensorFlow.
-        import_scope: the scope that the operations of ``variable_def`` are in; None: none.
-        constraint: a function from the value to a value, applied by optimizers after an update.
+        import_scope: the scope of the operations in ``variable_def``; None: none.
+        constraint: a function that optimizers apply to the value after an update.
         use_resource: ignored.
-        synchronization: kept.
-        aggregation: kept.
-        shape: its shape, which may leave sizes open; None: the initial value's.
+        synchronization: stored in the variable.
+        aggregation: stored in the variable.
+        shape: the shape, possibly partial; None: the initial value's.
 
     Raises:
-        ValueError: no initial value, one that does not fit ``shape``, collections that are no list, or a
-            ``variable_def`` beside an initial value.
+        ValueError: there is no initial value, it does not match ``shape``, ``collections`` is not a list, or both
+            ``variable_def`` and an initial value are given.
         TypeError: the initial value cannot be of type ``dtype``.
     """
 
@@ -116,12 +116,12 @@ class ResourceVariable(Variable):
 
     @property
     def dtype(self) -> DType:
-        """Element type."""
+        """The dtype."""
         return self._dtype
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """The static shape, possibly partial."""
         return self._shape
 
     @property
@@ -131,7 +131,7 @@ class ResourceVariable(Variable):
 
     @property
     def handle(self) -> Tensor:
-        """The handle that the resource ops take."""
+        """The handle for resource ops."""
         return self._handle
 
     def _take_tensors(self, variable: Tensor, snapshot: Tensor | None) -> None:
@@ -164,7 +164,7 @@ class ResourceVariable(Variable):
         return read_variable_op(self._handle, self._dtype)
 
     def value(self) -> Tensor:
-        """The current value, read on the device that the variable requested: a tensor of its type and shape."""
+        """Return the current value, read on the device that the variable requested."""
         if self._cached_value is not None:
             return self._cached_value
         graph = graph_for(self)
@@ -172,7 +172,7 @@ class ResourceVariable(Variable):
             return self._read()
 
     def read_value(self) -> Tensor:
-        """The current value, read by an operation of its own, under whatever control dependencies there are.
+        """Return the current value, read by a separate operation under the current control dependencies.
 
         Returns:
             A tensor of the variable's type and shape.
@@ -182,35 +182,35 @@ class ResourceVariable(Variable):
         return reshaping.identity(value)
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """The rows ``indices``, without reading the rest.
+        """Return the rows ``indices``, without reading the rest.
 
         Args:
-            indices: the numbers of rows, int32 or int64, of any shape.
+            indices: row indices, int32 or int64, of any shape.
             name: name scope, and name of the operation; None: ``Gather``.
 
         Returns:
             A tensor of the variable's type and the shape ``indices.shape + variable.shape[1:]``.
 
         Raises:
-            TypeError: ``indices`` has another dtype.
-            InvalidArgumentError: at run time, there is no row of that number.
+            TypeError: ``indices`` has an unsupported dtype.
+            InvalidArgumentError: at run time, a row index is out of range.
         """
         with name_scope("Gather" if name is None else name) as scope:
             value = resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
         return reshaping.identity(value)
 
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """The slices at index vectors, without reading the rest.
+        """Return the slices at index vectors, without reading the rest.
 
         Args:
-            indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+            indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
             name: name scope, and name of the operation; None: ``GatherNd``.
 
         Returns:
             A tensor of the variable's type and the shape ``indices.shape[:-1] + variable.shape[depth:]``.
 
         Raises:
-            TypeError: ``indices`` has another dtype.
+            TypeError: ``indices`` has an unsupported dtype.
             InvalidArgumentError: at run time, an index is out of range.
         """
         with name_scope("GatherNd" if name is None else name) as scope:
@@ -218,7 +218,7 @@ class ResourceVariable(Variable):
         return reshaping.identity(value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """Whether it has a value.
+        """Return whether the variable has a value.
 
         Args:
             name: name of the operation.
@@ -235,13 +235,13 @@ class ResourceVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Gives it a new value.
+        """Assign a new value.
 
         Args:
             value: a tensor of the variable's type and shape.
-            use_locking: ignored; assignments are always atomic here.
+            use_locking: ignored; assignments are always atomic.
             name: name of the operation.
-            read_value: whether something to read is returned.
+            read_value: whether to return a readable variable instead of the operation.
 
         Returns:
             A variable whose reads wait for the assignment, or the operation without ``read_value``.
@@ -261,13 +261,13 @@ class ResourceVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Adds ``delta``.
+        """Add ``delta``.
 
         Args:
             delta: a tensor of numbers of the variable's type and shape.
-            use_locking: ignored; assignments are always atomic here.
+            use_locking: ignored; assignments are always atomic.
             name: name of the operation.
-            read_value: whether something to read is returned.
+            read_value: whether to return a readable variable instead of the operation.
 
         Returns:
             A variable whose reads wait for the assignment, or the operation without ``read_value``.
@@ -286,13 +286,13 @@ class ResourceVariable(Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Subtracts ``delta``.
+        """Subtract ``delta``.
 
         Args:
             delta: a tensor of numbers of the variable's type and shape.
-            use_locking: ignored; assignments are always atomic here.
+            use_locking: ignored; assignments are always atomic.
             name: name of the operation.
-            read_value: whether something to read is returned.
+            read_value: whether to return a readable variable instead of the operation.
 
         Returns:
             A variable whose reads wait for the assignment, or the operation without ``read_value``.
@@ -306,7 +306,7 @@ class ResourceVariable(Variable):
 
     def _scatter(
         self,
-        how: str,
+        method: str,
         indices: TensorLike,
         updates: TensorLike,
         name: str | None = None,
@@ -314,13 +314,13 @@ class ResourceVariable(Variable):
     ) -> Any:
         with graph_for(self).as_default():
             values = convert_to_tensor(updates, self._dtype)
-            return self._after(resource_scatter(how, self._handle, indices, values, name), True)
+            return self._after(resource_scatter(method, self._handle, indices, values, name), True)
 
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
         with graph_for(self).as_default():
             tensor = convert_to_tensor(value, self._dtype)
-            made = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)
-            return self._after(made, True)
+            op = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)
+            return self._after(op, True)
 
     def _after(self, op: Operation, read_value: bool) -> Any:
         return _UnreadVariable(self, op) if read_value else op
@@ -339,31 +339,31 @@ class ResourceVariable(Variable):
 
 
 class _UnreadVariable(ResourceVariable):
-    """A variable after an assignment: reading it waits for that."""
+    """A variable after an assignment; its reads wait for the assignment."""
 
     def __init__(self, variable: ResourceVariable, parent: Operation) -> None:
         self.__dict__.update(variable.__dict__)
         self._parent_op = parent
         self._cached_value = None
-        if not parent.graph.building_function:  # where a session may ask for it
+        if not parent.graph.building_function:  # so that a session can find it
             self._graph_element = self._read()
 
     @property
     def name(self) -> str:
-        """The name of the operation that assigned."""
+        """The name of the assignment operation."""
         return self._parent_op.name
 
     @property
     def op(self) -> Operation:
-        """The operation that assigned."""
+        """The assignment operation."""
         return self._parent_op
 
     def value(self) -> Tensor:
-        """The value after the assignment."""
+        """Return the value after the assignment."""
         return self._read()
 
     def read_value(self) -> Tensor:
-        """The value after the assignment."""
+        """Return the value after the assignment."""
         return self._read()
 
     def _read(self) -> Tensor:
@@ -376,7 +376,7 @@ variable_classes["resource"] = ResourceVariable
 
 
 def is_resource_variable(variable: Any) -> bool:
-    """Whether a variable is a resource variable.
+    """Return whether a variable is a resource variable.
 
     Args:
         variable: anything.

@@ -1,7 +1,7 @@
-"""Resources of a graph that are made and asked for like variables: ``tensorflow.python.ops.resources``.
+"""Resources of a graph that are initialised and reported like variables: ``tensorflow.python.ops.resources``.
 
-A resource has a ``handle``, an operation ``create`` that makes it, and a bool tensor ``is_initialized``. Shared ones
-are in the collection ``resources``, those of one session in ``local_resources``; a ``Scaffold`` makes both.
+A resource has a ``handle``, an operation ``create`` that makes it, and a bool tensor ``is_initialized``. Shared
+resources are in the collection ``resources``, those of one session in ``local_resources``; a ``Scaffold`` makes both.
 
 Source: tensorflow/python/ops/resources.py, release 1.15.
 """
@@ -26,65 +26,65 @@ class Resource(NamedTuple):
     """One resource."""
 
     handle: Tensor
-    """What stands for it."""
+    """The resource's handle."""
     create: Operation
-    """Makes it."""
+    """The operation that makes the resource."""
     is_initialized: Tensor
-    """Whether it is there."""
+    """A bool scalar: whether the resource exists."""
 
 
 def register_resource(
     handle: Tensor, create_op: Operation, is_initialized_op: Tensor, is_shared: bool = True
 ) -> None:
-    """Notes a resource of the default graph.
+    """Register a resource of the default graph.
 
     Args:
-        handle: what stands for it.
-        create_op: the operation that makes it.
-        is_initialized_op: a bool scalar: whether it is there.
-        is_shared: whether all sessions share it; else each has its own.
+        handle: the resource's handle.
+        create_op: the operation that makes the resource.
+        is_initialized_op: a bool scalar: whether the resource exists.
+        is_shared: whether all sessions share the resource; otherwise each session has its own.
     """
     key = GraphKeys.RESOURCES if is_shared else GraphKeys.LOCAL_RESOURCES
     get_default_graph().add_to_collection(key, Resource(handle, create_op, is_initialized_op))
 
 
 def shared_resources() -> list[Any]:
-    """The resources of the default graph that all sessions share."""
+    """Return the resources of the default graph that all sessions share."""
     return get_default_graph().get_collection(GraphKeys.RESOURCES)
 
 
 def local_resources() -> list[Any]:
-    """The resources of the default graph that each session has for itself."""
+    """Return the resources of the default graph of which each session has its own."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_RESOURCES)
 
 
 def initialize_resources(resource_list: Sequence[Any], name: str = "init") -> Operation:
-    """An operation that makes resources.
+    """Return an operation that makes resources.
 
     Args:
-        resource_list: the resources; resource variables are some too.
-        name: its name.
+        resource_list: the resources, including resource variables.
+        name: name of the operation.
     """
     if not resource_list:
         return no_op(name=name)
-    return group(*[one.create for one in resource_list], name=name)
+    return group(*[item.create for item in resource_list], name=name)
 
 
 def report_uninitialized_resources(
     resource_list: Sequence[Any] | None = None, name: str = "report_uninitialized_resources"
 ) -> Tensor:
-    """The names of resources that are not there.
+    """Return the names of resources that do not exist yet.
 
     Args:
-        resource_list: the resources; None: all of the default graph.
+        resource_list: the resources; None: all resources of the default graph.
         name: name of the scope.
 
     Returns:
-        A vector of strings.
+        A string vector.
     """
-    found = [*shared_resources(), *local_resources()] if resource_list is None else resource_list
+    resources = [*shared_resources(), *local_resources()] if resource_list is None else resource_list
     with name_scope(name), get_default_graph().device("/cpu:0"):
-        if not found:
+        if not resources:
             return constant([], dtype=string)
-        is_missing = logical_not(stack([one.is_initialized for one in found]))
-        return boolean_mask(constant([one.handle.name for one in found]), is_missing)
+        is_missing = logical_not(stack([item.is_initialized for item in resources]))
+        return boolean_mask(constant([item.handle.name for item in resources]), is_missing)

@@ -1,4 +1,4 @@
-"""What the scatter ops, of reference and of resource variables, do to an array.
+"""Array updates for the scatter ops of reference and resource variables.
 
 >>> import numpy as np
 >>> scattered(np, "add", np.zeros(3), np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0]))
@@ -16,32 +16,32 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.shapes import brackets
 from gpuplace.typing import Array, ArrayModule
 
-HOWS = ("update", "add", "sub", "mul", "div", "min", "max")
-"""What may be done; an op is called after each."""
+METHODS = ("update", "add", "sub", "mul", "div", "min", "max")
+"""Update methods; each has an op of that name."""
 
 UFUNCS = {"add": "add", "sub": "subtract", "min": "minimum", "max": "maximum"}
 """Reductions for which both NumPy and CuPy have an unbuffered ``ufunc.at``."""
 
 _LONG_ROW = 256
-"""To work in a row of so many elements takes longer than to call a function for it."""
+"""From this row length on, a function call per row is faster than work within rows."""
 
 _POSITIONS = 1 << 18
-"""So many elements are worked in at once."""
+"""Maximum number of elements to process at once."""
 
 
-def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any, *, in_place: bool = False) -> Any:
-    """A copy of ``array`` with ``updates`` worked into its rows ``indices``; equal indices all count.
+def scattered(xp: Any, method: str, array: Any, indices: Any, updates: Any, *, in_place: bool = False) -> Any:
+    """Return ``array`` with ``updates`` applied to its rows ``indices``; updates of equal indices are all applied.
 
     Args:
         xp: numpy or cupy.
-        how: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``min`` or ``max``.
+        method: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``min`` or ``max``.
         array: ``[rows, ...]``.
         indices: integers of any shape.
         updates: ``indices.shape + array.shape[1:]``, or a scalar.
-        in_place: change ``array`` itself, and return it.
+        in_place: whether to change ``array`` itself.
 
     Raises:
-        InvalidArgumentError: shapes do not fit, or an index is outside of the array.
+        InvalidArgumentError: shapes do not match, or an index is out of range.
     """
     check_indices(xp, indices, array.shape[0])
     if updates.ndim and updates.shape != indices.shape + array.shape[1:]:
@@ -50,24 +50,24 @@ def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any, *, in_p
             f"updates.shape {brackets(updates.shape)}, indices.shape {brackets(indices.shape)}, "
             f"params.shape {brackets(array.shape)}"
         )
-    return apply_at(xp, how, array if in_place else array.copy(), indices, updates)
+    return apply_at(xp, method, array if in_place else array.copy(), indices, updates)
 
 
-def apply_at(xp: Any, how: str, array: Any, index: Any, updates: Any) -> Array:
-    """Works ``updates`` into ``array[index]`` in place, one after the other where positions repeat; returns it."""
-    if how == "update":
+def apply_at(xp: Any, method: str, array: Any, index: Any, updates: Any) -> Array:
+    """Apply ``updates`` to ``array[index]`` in place, in sequence for repeated positions; return the array."""
+    if method == "update":
         array[index] = updates
-    elif how in UFUNCS:
-        _at(xp, getattr(xp, UFUNCS[how]), array, index, updates)
-    elif how == "mul" and xp is np:
+    elif method in UFUNCS:
+        _at(xp, getattr(xp, UFUNCS[method]), array, index, updates)
+    elif method == "mul" and xp is np:
         _at(xp, np.multiply, array, index, updates)
     else:
-        _one_by_one(xp, how, array, index, updates)
+        _one_by_one(xp, method, array, index, updates)
     return array
 
 
 def _at(xp: Any, ufunc: Any, array: Any, index: Any, updates: Any) -> None:
-    """``ufunc.at`` row by row where rows are long, else by elements: NumPy's own way takes several times as long."""
+    """Apply ``ufunc.at`` row by row for long rows, otherwise by elements, which is several times faster."""
     parts = index if isinstance(index, tuple) else (index,)
     inner = array.shape[len(parts) :]
     width = math.prod(inner)
@@ -89,8 +89,8 @@ def _at(xp: Any, ufunc: Any, array: Any, index: Any, updates: Any) -> None:
         ufunc.at(flat, (rows[some, None] * width + columns).reshape(-1), values[some].reshape(-1))
 
 
-def _one_by_one(xp: ArrayModule, how: str, array: Array, index: Array, updates: Array) -> None:
-    """Quotients, and products with CuPy, which has no unbuffered ufunc for them."""
+def _one_by_one(xp: ArrayModule, method: str, array: Array, index: Array, updates: Array) -> None:
+    """Apply updates in sequence: for quotients, and for products in CuPy, which has no unbuffered ufunc for them."""
     parts = index if isinstance(index, tuple) else (index,)
     count = parts[0].size
     flat = [part.reshape(-1) for part in parts]
@@ -98,11 +98,11 @@ def _one_by_one(xp: ArrayModule, how: str, array: Array, index: Array, updates: 
     rows = xp.broadcast_to(updates, parts[0].shape + inner).reshape((count, *inner))
     for i in range(count):
         at = tuple(int(part[i]) for part in flat)
-        array[at] = array[at] * rows[i] if how == "mul" else array[at] / rows[i]
+        array[at] = array[at] * rows[i] if method == "mul" else array[at] / rows[i]
 
 
 def check_indices(xp: ArrayModule, indices: Array, limit: int) -> None:
-    """InvalidArgumentError if an index is negative or not below ``limit``."""
+    """Raise InvalidArgumentError if an index is negative or not below ``limit``."""
     if not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return
     position = int(xp.argmax((indices < 0) | (indices >= limit)))

@@ -1,4 +1,4 @@
-"""``tf.scatter_nd_update`` and its like: updates at index vectors of a variable, by reference or handle.
+"""``tf.scatter_nd_update`` and similar ops: updates at index vectors of a reference or resource variable.
 
 Source: tensorflow/python/ops/state_ops.py and core/kernels/scatter_nd_op.cc, release 1.15.
 """
@@ -30,7 +30,7 @@ from gpuplace.typing import Array, ArrayModule, TensorLike, VariableLike
 
 __all__ = ["batch_scatter_update", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
 
-_REFERENCES = tuple(f"ScatterNd{how}" for how in ("Update", "Add", "Sub"))
+_REFERENCES = tuple(f"ScatterNd{method}" for method in ("Update", "Add", "Sub"))
 _RESOURCES = tuple(f"Resource{op_type}" for op_type in _REFERENCES)
 
 
@@ -41,18 +41,18 @@ def _scatter(
     use_locking: bool = False,
     name: str | None = None,
     *,
-    how: str = "",
+    method: str = "",
 ) -> Any:
     arguments = {"indices": indices, "updates": updates, "use_locking": use_locking}
     if not isinstance(ref, ResourceVariable):
-        return apply_op(f"ScatterNd{how}", name, ref=ref, **arguments).outputs[0]
+        return apply_op(f"ScatterNd{method}", name, ref=ref, **arguments).outputs[0]
     with ref.graph.as_default():
-        return ref._after(apply_op(f"ResourceScatterNd{how}", name, ref=ref.handle, **arguments), True)
+        return ref._after(apply_op(f"ResourceScatterNd{method}", name, ref=ref.handle, **arguments), True)
 
 
-@variant_of(_scatter, how="Update", use_locking=True)
+@variant_of(_scatter, method="Update", use_locking=True)
 def scatter_nd_update() -> None:
-    """Puts updates at index vectors of a variable.
+    """Assign updates at index vectors of a variable.
 
     >>> import gpuplace as tf
     >>> v = tf.Variable([[1, 2], [3, 4]])
@@ -62,61 +62,61 @@ def scatter_nd_update() -> None:
     [[1, 9], [8, 4]]
 
     Args:
-        ref: a variable of any type, or the reference tensor of one.
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        ref: a variable of any type, or its reference tensor.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         updates: ``[*indices.shape[:-1], *ref.shape[depth:]]``, of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: at run time, shapes do not fit, or an index is out of range.
+        TypeError: the dtype is not supported.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match, or an index is out of range.
     """
 
 
-@variant_of(_scatter, how="Add")
+@variant_of(_scatter, method="Add")
 def scatter_nd_add() -> None:
-    """Adds updates at index vectors of a variable; equal ones count one after the other.
+    """Add updates at index vectors of a variable; updates of equal vectors accumulate.
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
+        ref: a numeric variable or its reference tensor.
         indices: as for ``scatter_nd_update``.
-        updates: as there.
-        use_locking: kept in the graph; updates are always atomic here.
+        updates: as for ``scatter_nd_update``.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: at run time, shapes do not fit, or an index is out of range.
+        TypeError: the dtype is not supported.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match, or an index is out of range.
     """
 
 
-@variant_of(_scatter, how="Sub")
+@variant_of(_scatter, method="Sub")
 def scatter_nd_sub() -> None:
-    """Subtracts updates at index vectors of a variable; equal ones count one after the other.
+    """Subtract updates at index vectors of a variable; updates of equal vectors accumulate.
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
+        ref: a numeric variable or its reference tensor.
         indices: as for ``scatter_nd_update``.
-        updates: as there.
-        use_locking: kept in the graph; updates are always atomic here.
+        updates: as for ``scatter_nd_update``.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: at run time, shapes do not fit, or an index is out of range.
+        TypeError: the dtype is not supported.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time, shapes do not match, or an index is out of range.
     """
 
 
@@ -151,14 +151,12 @@ def _scatter_resource(
 
 
 def _change(xp: ArrayModule, storage: VariableStorage, indices: Array, updates: Any, ctx: Any) -> None:
-    given = -updates if ctx.op.type.endswith("Sub") else updates
+    values = -updates if ctx.op.type.endswith("Sub") else updates
     adds = not ctx.op.type.endswith("Update")
-    indices = (
-        indices[:, None] if indices.ndim == 1 else indices
-    )  # as TensorFlow's kernels for variables take it
+    indices = indices[:, None] if indices.ndim == 1 else indices  # as TensorFlow's variable kernels expect
 
     def changed(old: Any, is_own: bool) -> Any:
-        return scattered_nd(xp, old if is_own else old.copy(), indices, given, ctx, add=adds)
+        return scattered_nd(xp, old if is_own else old.copy(), indices, values, ctx, add=adds)
 
     storage.update(changed)
 
@@ -173,7 +171,7 @@ def batch_scatter_update(
     use_locking: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Replaces rows of a variable, by indices of their own for each batch.
+    """Replace rows of a variable, by separate indices for each batch.
 
     >>> import gpuplace as tf
     >>> table = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
@@ -184,17 +182,17 @@ def batch_scatter_update(
 
     Args:
         ref: a variable, ``[*batch, n, ...]``.
-        indices: ``[*batch, k]``, int32 or int64, of known rank.
+        indices: ``[*batch, k]``, int32 or int64, of static rank.
         updates: ``[*batch, k, ...]``, of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the scope.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        ValueError: the rank of ``indices`` is not known.
-        InvalidArgumentError: at run time, there is no row of that number.
+        ValueError: the rank of ``indices`` is unknown.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
     with name_scope(name, "", [indices, updates]) if name else contextlib.nullcontext():
         places = convert_to_tensor(indices, name="indices")
@@ -203,11 +201,11 @@ def batch_scatter_update(
             raise ValueError("batch_gather does not allow indices with unknown shape.")
         sizes = shape_of(places)
         columns = [_along(places, sizes, axis, rank) for axis in range(rank - 1)]
-        return _scatter(ref, stack([*columns, places], axis=-1), updates, use_locking, how="Update")
+        return _scatter(ref, stack([*columns, places], axis=-1), updates, use_locking, method="Update")
 
 
 def _along(places: Tensor, sizes: Tensor, axis: int, rank: int) -> Tensor:
-    """The position along an axis, of every element of ``places``."""
+    """Return the position along an axis of each element of ``places``."""
     numbers = cast(new("Range", start=0, limit=sizes[axis], delta=1), places.dtype)
     shape = [1] * axis + [-1] + [1] * (rank - axis - 1)
     return reshape(numbers, shape) * new("OnesLike", x=places)

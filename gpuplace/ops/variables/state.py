@@ -1,7 +1,7 @@
-"""Reference variables: ``VariableV2`` and the ops that take one by reference.
+"""Reference variables: ``VariableV2`` and the ops with a reference input.
 
-What travels along a reference edge is the variable's ``VariableStorage``; an op with a reference input gets the storage
-and may replace its value, any other consumer gets the value, which stays what it was.
+A reference edge carries the variable's ``VariableStorage``. An op with a reference input gets the storage and may
+replace its value; any other consumer gets the current value, which does not change.
 
 Source: tensorflow/core/kernels/variable_ops.cc, assign_op.h, dense_update_ops.cc, scatter_op.cc and
 tensorflow/python/ops/state_ops.py, release 1.15.
@@ -24,7 +24,7 @@ from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import same_shape, scalar_shape
-from gpuplace.ops.variables.scatter import HOWS, scattered
+from gpuplace.ops.variables.scatter import METHODS, scattered
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike, VariableLike
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _OF_A_STEP = "__per_step_0"
-"""The container of variables of one run."""
+"""Container of the variables of one step."""
 
 
 # VariableV2
@@ -53,7 +53,7 @@ _OF_A_STEP = "__per_step_0"
 def variable_op_v2(
     shape: ShapeLike, dtype: DTypeLike, name: str = "Variable", container: str = "", shared_name: str = ""
 ) -> Tensor:
-    """Makes a variable; its output is a reference to it."""
+    """Make a variable and return its reference."""
     op = apply_op("VariableV2", name, shape=shape, dtype=dtype, container=container, shared_name=shared_name)
     return op.outputs[0]
 
@@ -65,7 +65,7 @@ def _variable_shape(op: Operation) -> list[TensorShape]:
 
 @shape_function("Variable")
 def _old_variable_shape(op: Operation) -> list[TensorShape]:
-    """A scalar shape stood for an unknown one."""
+    """Return the shape; in old graphs, a scalar shape means an unknown one."""
     shape: TensorShape = op.attrs["shape"]
     return [shape if shape.ndims else TensorShape(None)]
 
@@ -91,13 +91,13 @@ def _variable(
 def _temporary_variable(
     xp: ArrayModule, *, shape: TensorShape, dtype: DType, var_name: bytes, ctx: KernelContext
 ) -> VariableStorage:
-    """A variable of one run, whose memory TensorFlow leaves as it finds it: here it is all zeros."""
+    """Return a variable of one step. TensorFlow leaves its memory uninitialised; here it is all zeros."""
     storage = VariableStorage(
         var_name.decode() or ctx.op.name, dtype.base_dtype, shape, device=ctx.device, container=_OF_A_STEP
     )
     sizes = (
         shape.known_sizes if shape.is_fully_defined() else ()
-    )  # unknown: what is assigned first has the shape
+    )  # unknown: the first assignment determines the shape
     storage.assign(xp.zeros(sizes, dtype.base_dtype.as_numpy_dtype))
     return storage
 
@@ -108,7 +108,7 @@ def _destroy_temporary_variable(xp: ArrayModule, ref: VariableStorage, *, var_na
     if ref.container != _OF_A_STEP or ref.name != name:
         raise NotFoundError.of(
             f"Resource {_OF_A_STEP}/{name}/N10tensorflow19TemporaryVariableOp6TmpVarE does not exist.",
-            hint="var_name is that of the TemporaryVariable, or the name of its op where it has none",
+            hint="var_name must be that of the TemporaryVariable, or the name of its op if it has none",
         )
     return ref.value
 
@@ -126,22 +126,23 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Gives a variable a new value.
+    """Assign a new value to a variable.
 
     Args:
-        ref: a variable, or the reference tensor of one.
+        ref: a variable or its reference tensor.
         value: a tensor of the variable's type and shape.
-        validate_shape: require the variable's shape; None: True. Without it a reference variable takes the new shape.
-        use_locking: kept in the graph; assignments are always atomic here.
+        validate_shape: whether the value must have the variable's shape; None: True. Otherwise a reference variable
+            adopts the new shape.
+        use_locking: stored in the graph without effect; assignments are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable after the assignment; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: ``value`` has another dtype (ValueError for a resource variable).
+        TypeError: ``value`` has an unsupported dtype (ValueError for a resource variable).
         ValueError: ``value`` has another shape.
-        InvalidArgumentError: at run time, ``value`` has another shape, which was not known before.
+        InvalidArgumentError: at run time, a dynamic shape of ``value`` differs.
     """
     if not _is_reference(ref):
         return ref.assign(value, name=name)
@@ -150,21 +151,21 @@ def assign(
 
 
 def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Adds ``value`` to a variable.
+    """Add ``value`` to a variable.
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
+        ref: a numeric variable or its reference tensor.
         value: a tensor of the variable's type and shape.
-        use_locking: kept in the graph; assignments are always atomic here.
+        use_locking: stored in the graph without effect; assignments are always atomic.
         name: name of the operation; ignored for a resource variable.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: ``value`` has another dtype (ValueError for a resource variable), or is not made of numbers.
+        TypeError: ``value`` has an unsupported dtype (ValueError for a resource variable) or is not numeric.
         ValueError: ``value`` has another shape.
-        InvalidArgumentError: at run time, ``value`` has another shape, which was not known before.
+        InvalidArgumentError: at run time, a dynamic shape of ``value`` differs.
     """
     if not _is_reference(ref):
         return ref.assign_add(value)
@@ -172,21 +173,21 @@ def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, nam
 
 
 def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Subtracts ``value`` from a variable.
+    """Subtract ``value`` from a variable.
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
+        ref: a numeric variable or its reference tensor.
         value: a tensor of the variable's type and shape.
-        use_locking: kept in the graph; assignments are always atomic here.
+        use_locking: stored in the graph without effect; assignments are always atomic.
         name: name of the operation; ignored for a resource variable.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: ``value`` has another dtype (ValueError for a resource variable), or is not made of numbers.
+        TypeError: ``value`` has an unsupported dtype (ValueError for a resource variable) or is not numeric.
         ValueError: ``value`` has another shape.
-        InvalidArgumentError: at run time, ``value`` has another shape, which was not known before.
+        InvalidArgumentError: at run time, a dynamic shape of ``value`` differs.
     """
     if not _is_reference(ref):
         return ref.assign_sub(value)
@@ -194,7 +195,7 @@ def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, nam
 
 
 def _is_reference(ref: Any) -> bool:
-    """Whether ``ref`` is a reference variable or tensor; else it has to be a resource variable."""
+    """Return whether ``ref`` is a reference variable or tensor; otherwise it must be a resource variable."""
     return bool(ref.dtype.is_ref_dtype)
 
 
@@ -257,7 +258,7 @@ def _mismatch(op_type: str, shape: TensorShape, value_shape: tuple[int, ...]) ->
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
-    """Whether a variable, or the variable behind a reference tensor, has a value."""
+    """Return whether a variable, given itself or as a reference tensor, has a value."""
     if _is_reference(ref):
         return apply_op("IsVariableInitialized", name, ref=ref).outputs[0]
     return ref.is_initialized(name=name)
@@ -281,44 +282,44 @@ def _scatter(
     use_locking: bool = False,
     name: str | None = None,
     *,
-    how: str = "",
+    method: str = "",
 ) -> Any:
     holder: Any = ref
     if not _is_reference(holder):
-        return holder._scatter(how, indices, updates, name)
-    op_type = f"Scatter{how.capitalize()}"
+        return holder._scatter(method, indices, updates, name)
+    op_type = f"Scatter{method.capitalize()}"
     arguments = {"ref": ref, "indices": indices, "updates": updates, "use_locking": use_locking}
     return apply_op(op_type, name, **arguments).outputs[0]
 
 
-@variant_of(_scatter, how="update", use_locking=True)
+@variant_of(_scatter, method="update", use_locking=True)
 def scatter_update() -> None:
-    """Replaces the rows of a variable by updates.
+    """Replace rows of a variable.
 
-    With equal indices the later update stays.
+    For equal indices, the last update wins.
 
     Args:
-        ref: a variable of any type, or the reference tensor of one.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        ref: a variable of any type, or its reference tensor.
+        indices: row indices, int32 or int64, of any shape.
         updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: the dtype is not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
 
 
-@variant_of(_scatter, how="add")
+@variant_of(_scatter, method="add")
 def scatter_add() -> None:
-    """Adds to rows of a variable.
+    """Add to rows of a variable.
 
-    Equal indices count one after the other.
+    Updates with equal indices are applied in turn.
 
     >>> import gpuplace as tf
     >>> table = tf.Variable([1.0, 2.0, 3.0])
@@ -328,138 +329,138 @@ def scatter_add() -> None:
     array([11.,  2., 23.], dtype=float32)
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        ref: a numeric variable or its reference tensor.
+        indices: row indices, int32 or int64, of any shape.
         updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: the dtype is not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
 
 
-@variant_of(_scatter, how="sub")
+@variant_of(_scatter, method="sub")
 def scatter_sub() -> None:
-    """Subtracts from rows of a variable.
+    """Subtract from rows of a variable.
 
-    Equal indices count one after the other.
+    Updates with equal indices are applied in turn.
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        ref: a numeric variable or its reference tensor.
+        indices: row indices, int32 or int64, of any shape.
         updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: the dtype is not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
 
 
-@variant_of(_scatter, how="mul")
+@variant_of(_scatter, method="mul")
 def scatter_mul() -> None:
-    """Multiplies rows of a variable.
+    """Multiply rows of a variable.
 
-    Equal indices count one after the other.
+    Updates with equal indices are applied in turn.
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        ref: a numeric variable or its reference tensor.
+        indices: row indices, int32 or int64, of any shape.
         updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: the dtype is not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
 
 
-@variant_of(_scatter, how="div")
+@variant_of(_scatter, method="div")
 def scatter_div() -> None:
-    """Divides rows of a variable.
+    """Divide rows of a variable.
 
-    Equal indices count one after the other.
+    Updates with equal indices are applied in turn.
 
     Args:
-        ref: a variable of numbers, or the reference tensor of one.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        ref: a numeric variable or its reference tensor.
+        indices: row indices, int32 or int64, of any shape.
         updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: the dtype is not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
 
 
-@variant_of(_scatter, how="min")
+@variant_of(_scatter, method="min")
 def scatter_min() -> None:
-    """Keeps the smaller of rows of a variable and updates, element by element.
+    """Take the elementwise minimum of rows of a variable and updates.
 
-    Equal indices count one after the other.
+    Updates with equal indices are applied in turn.
 
     Args:
-        ref: a variable of float16, bfloat16, float32, float64, int32 or int64, or the reference tensor of one.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        ref: a variable of float16, bfloat16, float32, float64, int32 or int64, or its reference tensor.
+        indices: row indices, int32 or int64, of any shape.
         updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: the dtype is not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
 
 
-@variant_of(_scatter, how="max")
+@variant_of(_scatter, method="max")
 def scatter_max() -> None:
-    """Keeps the larger of rows of a variable and updates, element by element.
+    """Take the elementwise maximum of rows of a variable and updates.
 
-    Equal indices count one after the other.
+    Updates with equal indices are applied in turn.
 
     Args:
-        ref: a variable of float16, bfloat16, float32, float64, int32 or int64, or the reference tensor of one.
-        indices: the numbers of rows, int32 or int64, of any shape.
+        ref: a variable of float16, bfloat16, float32, float64, int32 or int64, or its reference tensor.
+        indices: row indices, int32 or int64, of any shape.
         updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
+        use_locking: stored in the graph without effect; updates are always atomic.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource variable, a variable to read then.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: another dtype.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: the dtype is not supported.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
 
 
-_SCATTER_OPS = tuple(f"Scatter{how.capitalize()}" for how in HOWS)
+_SCATTER_OPS = tuple(f"Scatter{method.capitalize()}" for method in METHODS)
 
 
 @shape_function(*_SCATTER_OPS)
@@ -472,10 +473,10 @@ def _scatter_shape(op: Operation) -> list[TensorShape]:
 
 @binder(*_SCATTER_OPS)
 def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., VariableStorage]:
-    how = op.type.removeprefix("Scatter").lower()
+    method = op.type.removeprefix("Scatter").lower()
 
     def scatter(ref: VariableStorage, indices: Any, updates: Any) -> VariableStorage:
-        ref.update(lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own))
+        ref.update(lambda old, is_own: scattered(xp, method, old, indices, updates, in_place=is_own))
         return ref
 
     return scatter
@@ -485,19 +486,19 @@ def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
 
 
 def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tensor:
-    """Adds one to a variable, unless that takes it above ``limit``.
+    """Add one to a variable, unless it has reached ``limit``.
 
     Args:
-        ref: a scalar variable of int32 or int64, or the reference tensor of one.
+        ref: a scalar variable of int32 or int64, or its reference tensor.
         limit: the largest value, a Python integer.
         name: name of the operation.
 
     Returns:
-        The value before, a scalar of the variable's type.
+        The previous value, a scalar of the variable's type.
 
     Raises:
-        TypeError: ``ref`` is of another dtype, or no variable.
-        OutOfRangeError: at run time, the value is ``limit`` already.
+        TypeError: ``ref`` has another dtype or is not a variable.
+        OutOfRangeError: at run time, the value has reached ``limit``.
     """
     handle = getattr(ref, "handle", None)
     if handle is not None:

@@ -8,7 +8,8 @@ True
 >>> weights.name
 'conv1/weights:0'
 
-A variable scope also opens a name scope of the same name, made unique; variables are named by the variable scope alone.
+A variable scope also opens a name scope of the same name, made unique; variables are named after the variable scope
+only.
 
 Source: tensorflow/python/ops/variable_scope.py, release 1.15.
 """
@@ -63,23 +64,23 @@ _INHERITED = (
 
 
 def no_regularizer(_: Any) -> None:
-    """A regularizer that does nothing: ends one that would be inherited."""
+    """A regularizer that does nothing, to override an inherited one."""
 
 
 class VariableScope:
-    """What ``get_variable`` uses where its arguments leave something out; each argument is an attribute too.
+    """Defaults for the arguments of ``get_variable``; each argument is also an attribute.
 
     Args:
-        reuse: False or None to make variables, True to share existing ones, ``AUTO_REUSE`` for both.
-        name: prefix of the variables' names, without a slash at the end.
-        initializer: default initializer; None: Glorot's uniform one.
+        reuse: False or None to make variables, True to share existing ones, ``AUTO_REUSE`` for either.
+        name: prefix of the variables' names, without a trailing slash.
+        initializer: default initializer; None: Glorot uniform.
         regularizer: default regularizer, a function from a variable to a loss.
-        caching_device: where variables are read for their consumers, a device name or function.
-        partitioner: default partitioner, a function from ``shape`` and ``dtype`` to the number of parts a dimension.
-        custom_getter: the function through which variables are got.
-        name_scope: the name scope that was opened with it; the attribute is ``original_name_scope``.
-        dtype: default element type.
-        use_resource: whether to make resource variables; None: as ``enable_resource_variables`` says.
+        caching_device: default device, a name or function, on which variables are cached for consumers.
+        partitioner: default partitioner, a function from ``shape`` and ``dtype`` to the number of parts per dimension.
+        custom_getter: a function to call instead of the default getter.
+        name_scope: the name scope opened with the variable scope; the attribute is ``original_name_scope``.
+        dtype: default dtype.
+        use_resource: whether to make resource variables; None: the global default, see ``enable_resource_variables``.
         constraint: default constraint.
     """
 
@@ -110,11 +111,11 @@ class VariableScope:
         self.constraint = constraint
 
     def reuse_variables(self) -> None:
-        """Shares existing variables from now on."""
+        """Share existing variables from now on."""
         self.reuse = True
 
     def set_initializer(self, initializer: InitializerLike) -> None:
-        """Sets the default initializer.
+        """Set the default initializer.
 
         Args:
             initializer: a function from shape and dtype to a tensor, or None.
@@ -122,7 +123,7 @@ class VariableScope:
         self.initializer = initializer
 
     def set_regularizer(self, regularizer: Function) -> None:
-        """Sets the default regularizer.
+        """Set the default regularizer.
 
         Args:
             regularizer: a function from a variable to a scalar loss, or None.
@@ -130,7 +131,7 @@ class VariableScope:
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device: DeviceLike) -> None:
-        """Sets the default caching device.
+        """Set the default caching device.
 
         Args:
             caching_device: a device name or function, or None.
@@ -138,39 +139,39 @@ class VariableScope:
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Function) -> None:
-        """Sets the default partitioner.
+        """Set the default partitioner.
 
         Args:
-            partitioner: a function from ``shape`` and ``dtype`` to the number of parts a dimension, or None.
+            partitioner: a function from ``shape`` and ``dtype`` to the number of parts in each dimension, or None.
         """
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Function) -> None:
-        """Sets the function through which variables are got.
+        """Set a function to call instead of the default getter.
 
         Args:
-            custom_getter: a function that is called with ``getter`` and all arguments of ``get_variable``, or None.
+            custom_getter: a function of ``getter`` and all arguments of ``get_variable``, or None.
         """
         self.custom_getter = custom_getter
 
     def set_dtype(self, dtype: DTypeLike) -> None:
-        """Sets the default element type.
+        """Set the default dtype.
 
         Args:
-            dtype: the type.
+            dtype: the dtype.
         """
         self.dtype = dtype
 
     def set_use_resource(self, use_resource: bool | None) -> None:
-        """Sets whether variables are resource variables.
+        """Set whether variables are resource variables.
 
         Args:
-            use_resource: True or False; None: as ``enable_resource_variables`` says.
+            use_resource: True or False; None: the global default, see ``enable_resource_variables``.
         """
         self.use_resource = use_resource
 
     def get_collection(self, name: str) -> list[Any]:
-        """The items of a collection whose names lie in this scope.
+        """Return the items of a collection whose names are in this scope.
 
         Args:
             name: name of the collection, as in ``GraphKeys``.
@@ -181,15 +182,15 @@ class VariableScope:
         return get_default_graph().get_collection(name, self.name + "/" if self.name else "")
 
     def trainable_variables(self) -> list[Any]:
-        """The trainable variables of this scope."""
+        """Return the trainable variables of this scope."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list[Any]:
-        """The global variables of this scope."""
+        """Return the global variables of this scope."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self) -> list[Any]:
-        """The local variables of this scope."""
+        """Return the local variables of this scope."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def get_variable(
@@ -212,43 +213,43 @@ class VariableScope:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
-        """A variable of this scope from ``var_store``; see ``get_variable``.
+        """Return a variable of this scope from ``var_store``; see ``get_variable``.
 
         Args:
-            var_store: the variables of a graph.
+            var_store: the graph's variables.
             name: its name within the scope.
-            shape: its shape; needed to make one, unless ``initializer`` is a value.
-            dtype: its element type; None: the scope's.
+            shape: its shape; required for a new variable, unless ``initializer`` is a value.
+            dtype: its dtype; None: the scope's.
             initializer: an initializer, or a value; None: the scope's.
             regularizer: a function from the variable to a loss; None: the scope's.
-            reuse: whether to share; None: as the scope says.
-            trainable: collect it among the trainable variables; None: True.
-            collections: list of names of collections; None: the global variables.
-            caching_device: where to read it for its consumers; None: as the scope says.
-            partitioner: into how many parts each dimension is cut; None: as the scope says.
-            validate_shape: require a known shape of the initial value.
-            use_resource: make a resource variable; None: as the scope says.
-            custom_getter: a function to call instead; None: the scope's.
-            constraint: applied by optimizers after an update; None: the scope's.
-            synchronization: kept.
-            aggregation: kept.
+            reuse: whether to share existing variables; None: the scope's setting.
+            trainable: whether to add the variable to the trainable variables; None: True.
+            collections: list of collection names; None: the global variables.
+            caching_device: device on which to cache the value for consumers; None: the scope's.
+            partitioner: a function that returns the number of parts in each dimension; None: the scope's.
+            validate_shape: whether the initial value must have a static shape.
+            use_resource: whether to make a resource variable; None: the scope's setting.
+            custom_getter: a function to call instead of the default getter; None: the scope's.
+            constraint: a function that optimizers apply to the value after an update; None: the scope's.
+            synchronization: stored in the variable.
+            aggregation: stored in the variable.
 
         Returns:
             The variable.
 
         Raises:
-            ValueError: as for ``get_variable``, or ``initializer`` is a value of another type than ``dtype``.
+            ValueError: as for ``get_variable``, or ``initializer`` is a value of another dtype than ``dtype``.
         """
 
-        def first(given: Any, default: Any) -> Any:
-            return default if given is None else given
+        def first(value: Any, default: Any) -> Any:
+            return default if value is None else value
 
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
-                found = convert_to_tensor(initializer).dtype.base_dtype
-                if found != as_dtype(dtype):
+                value_type = convert_to_tensor(initializer).dtype.base_dtype
+                if value_type != as_dtype(dtype):
                     raise ValueError(
-                        f"Initializer type '{found}' and explicit dtype '{as_dtype(dtype)}' don't match."
+                        f"Initializer type '{value_type}' and explicit dtype '{as_dtype(dtype)}' don't match."
                     )
             return var_store.get_variable(
                 f"{self.name}/{name}" if self.name else name,
@@ -271,17 +272,17 @@ class VariableScope:
 
 
 class _ScopeStore(threading.local):
-    """The current variable scope of a graph in one thread, and how often each name was opened."""
+    """The current variable scope of a graph in one thread, and how often each scope name was opened."""
 
     def __init__(self) -> None:
         super().__init__()
         self.variable_scope = VariableScope(False)
         self.counts: dict[str, int] = {}
         self._below: dict[str, set[str]] = {}
-        """Name of a scope to all names that were ever opened below it."""
+        """Name of a scope -> all names ever opened below it."""
 
     def count(self, name: str) -> None:
-        """Notes that a scope is opened."""
+        """Count a scope that is opened."""
         self.counts[name] = self.counts.get(name, 0) + 1
         at = name.find("/")
         while at >= 0:
@@ -289,7 +290,7 @@ class _ScopeStore(threading.local):
             at = name.find("/", at + 1)
 
     def unique(self, prefix: str) -> str:
-        """``prefix``, or ``prefix_1``, ``prefix_2``, ... where the current scope has such a scope open already."""
+        """Return ``prefix``, or ``prefix_1``, ``prefix_2``, ... if the current scope has such a scope open."""
         outer = self.variable_scope.name
         name = f"{outer}/{prefix}" if outer else prefix
         if not self.counts.get(name):
@@ -300,16 +301,16 @@ class _ScopeStore(threading.local):
         return f"{prefix}_{index}"
 
     def close_below(self, name: str) -> None:
-        """Makes the names below a scope that ends available again."""
-        for known in self._below.get(name, ()):
-            self.counts[known] = 0
+        """Release the names below a scope that ends."""
+        for scope in self._below.get(name, ()):
+            self.counts[scope] = 0
 
 
 def _store(key: tuple[str], make: type[Store]) -> Store:
-    """What the default graph keeps under a key; made at the first call."""
+    """Return the object that the default graph keeps under a key; make it at the first call."""
     graph = get_default_graph()
     stores: list[Store] = graph.get_collection_ref(key)
-    if not stores and isinstance(graph, TracedGraph):  # functions share that of the graph around them
+    if not stores and isinstance(graph, TracedGraph):  # functions share the outer graph's
         with graph.outer.as_default():
             stores.append(_store(key, make))
     if not stores:
@@ -322,17 +323,17 @@ def _scope_store() -> _ScopeStore:
 
 
 def _get_default_variable_store() -> VariableStore:
-    """What keeps the variables of the default graph that ``get_variable`` makes."""
+    """Return the default graph's store of variables made by ``get_variable``."""
     return _store(_STORE_KEY, VariableStore)
 
 
 def variables_by_name() -> dict[str, Any]:
-    """The variables of the default graph that ``get_variable`` made, by their full name."""
+    """Return the default graph's variables made by ``get_variable``, by full name."""
     return _get_default_variable_store().variables
 
 
 def get_variable_scope() -> VariableScope:
-    """The current variable scope of the default graph, a ``VariableScope``."""
+    """Return the current variable scope of the default graph."""
     return _scope_store().variable_scope
 
 
@@ -353,34 +354,34 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """An existing variable of the current variable scope, or a new one.
+    """Return an existing variable of the current variable scope, or a new one.
 
     Args:
         name: its name within the scope.
-        shape: its shape; needed to make one, unless ``initializer`` is a value.
-        dtype: its element type; None: the scope's, float32 without one.
-        initializer: a function from shape and dtype to a tensor, or a value; None: the scope's, and without one
-            Glorot's uniform one, for integers, bools and strings zeros.
-        regularizer: a function from the variable to a scalar loss, collected among the regularization losses.
-        trainable: collect it among the trainable variables; None: True.
-        collections: list of names of collections; None: the global variables.
-        caching_device: where to read it for its consumers, a device name or function.
-        partitioner: a function from ``shape`` and ``dtype`` to the number of parts a dimension, such as
-            ``fixed_size_partitioner``; the variable is then stored as several; None: as the scope says.
-        validate_shape: require a known shape of the initial value.
-        use_resource: make a resource variable; None: as the scope says.
-        custom_getter: a function that is called with ``getter`` and all arguments instead.
-        constraint: a function from the value to a value, applied by optimizers after an update.
-        synchronization: kept.
-        aggregation: kept.
+        shape: its shape; required for a new variable, unless ``initializer`` is a value.
+        dtype: its dtype; None: the scope's, by default float32.
+        initializer: a function from shape and dtype to a tensor, or a value; None: the scope's, by default Glorot
+            uniform, or zeros for integers, bools and strings.
+        regularizer: a function from the variable to a scalar loss, which is added to the regularization losses.
+        trainable: whether to add the variable to the trainable variables; None: True.
+        collections: list of collection names; None: the global variables.
+        caching_device: device on which to cache the value for consumers, a name or function.
+        partitioner: a function from ``shape`` and ``dtype`` to the number of parts in each dimension, such as
+            ``fixed_size_partitioner``; the variable is then stored in parts. None: the scope's.
+        validate_shape: whether the initial value must have a static shape.
+        use_resource: whether to make a resource variable; None: the scope's setting.
+        custom_getter: a function of ``getter`` and all arguments to call instead of the default getter.
+        constraint: a function that optimizers apply to the value after an update.
+        synchronization: stored in the variable.
+        aggregation: stored in the variable.
 
     Returns:
-        The variable, a ``Variable`` of either class; with a partitioner a ``PartitionedVariable``, which has the parts.
+        A reference or resource ``Variable``; with a partitioner, a ``PartitionedVariable`` with the parts.
 
     Raises:
-        ValueError: it exists and the scope does not share variables; it does not exist and the scope only shares; shape
-            or type differ from the existing one's; there is no known shape to make one of; a shape is given beside a
-            value; or the partitioner's answer does not fit the shape.
+        ValueError: the variable exists and the scope does not share; it does not exist and the scope only shares; its
+            shape or dtype differs from the existing one's; a new variable has no static shape; both a shape and an
+            initial value are given; or the partitioner's result does not match the shape.
     """
     return get_variable_scope().get_variable(
         _get_default_variable_store(),
@@ -412,26 +413,26 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Any]:
-    """The parts of a partitioned variable: ``get_variable`` with a partitioner in a scope of its own.
+    """Return the parts of a partitioned variable: ``get_variable`` with a partitioner in a separate scope.
 
     >>> [part.name for part in create_partitioned_variables([4, 3], [2, 1], None, name="table")]
     ['table/part_0:0', 'table/part_1:0']
 
     Args:
-        shape: the sizes of the whole.
-        slicing: the number of parts a dimension, one at most above 1.
-        initializer: a function from shape and dtype to a tensor, or the value of the whole; None: the scope's.
-        dtype: element type.
-        trainable: collect the parts among the trainable variables; None: True.
-        collections: list of names of collections; None: the global variables.
+        shape: the sizes of the whole variable.
+        slicing: the number of parts in each dimension, at most one of them above 1.
+        initializer: a function from shape and dtype to a tensor, or the whole value; None: the scope's.
+        dtype: the dtype.
+        trainable: whether to add the parts to the trainable variables; None: True.
+        collections: list of collection names; None: the global variables.
         name: the scope; None: ``PartitionedVariable``, made unique.
-        reuse: whether to share; None: as the outer scope says.
+        reuse: whether to share existing variables; None: the outer scope's setting.
 
     Returns:
         A list of variables.
 
     Raises:
-        ValueError: ``slicing`` does not fit ``shape``, which needs a dimension at least; or as for ``get_variable``.
+        ValueError: ``slicing`` does not match ``shape``, the shape has no dimensions, or as for ``get_variable``.
     """
     if len(shape) != len(slicing):
         raise ValueError(
@@ -483,12 +484,12 @@ def get_local_variable(
 
     Args:
         name: its name within the scope.
-        shape: its shape; needed to make one, unless ``initializer`` is a value.
-        dtype: its element type; None: the scope's.
+        shape: its shape; required for a new variable, unless ``initializer`` is a value.
+        dtype: its dtype; None: the scope's.
         initializer: as for ``get_variable``.
         regularizer: as for ``get_variable``.
         trainable: ignored.
-        collections: list of names of collections; the local variables come on top.
+        collections: list of collection names, in addition to the local variables.
         caching_device: as for ``get_variable``.
         partitioner: as for ``get_variable``.
         validate_shape: as for ``get_variable``.
@@ -538,26 +539,26 @@ def variable_scope(
     constraint: Function | None = None,
     auxiliary_name_scope: bool = True,
 ) -> Any:
-    """Opens a variable scope, and a name scope with it.
+    """Open a variable scope and a name scope.
 
     Args:
-        name_or_scope: its name, or a scope to enter again, or None to use ``default_name``.
-        default_name: the name, made unique among open scopes, where ``name_or_scope`` is None.
-        values: tensors that have to be of one graph; None: the default graph counts.
-        initializer: default initializer of the variables inside; None: the outer scope's, as for all defaults that
-            follow.
+        name_or_scope: a name, a scope to reopen, or None to use ``default_name``.
+        default_name: the name, made unique among open scopes, if ``name_or_scope`` is None.
+        values: tensors that must be in one graph; None: use the default graph.
+        initializer: default initializer of the variables inside; None: inherit from the outer scope, as for all
+            defaults below.
         regularizer: default regularizer.
         caching_device: default caching device.
-        partitioner: default partitioner, a function from ``shape`` and ``dtype`` to the number of parts a dimension.
+        partitioner: default partitioner, a function from ``shape`` and ``dtype`` to the number of parts per dimension.
         custom_getter: default custom getter; wraps the outer scope's.
-        reuse: True to share existing variables, ``AUTO_REUSE`` to share or make them; None or False inherits.
-        dtype: default element type.
-        use_resource: make resource variables.
+        reuse: True to share existing variables, ``AUTO_REUSE`` to share or make them; None or False: inherit.
+        dtype: default dtype.
+        use_resource: whether to make resource variables.
         constraint: default constraint, which is not inherited.
-        auxiliary_name_scope: open the name scope too.
+        auxiliary_name_scope: whether to open the name scope.
 
     Returns:
-        A context manager that gives the ``VariableScope``.
+        A context manager that returns the ``VariableScope``.
 
     Raises:
         ValueError: only ``default_name`` is given together with ``reuse``.
@@ -601,15 +602,15 @@ def _opened(
     with contextlib.ExitStack() as stack:
         stack.enter_context(graph.as_default())
         is_scope = isinstance(name_or_scope, VariableScope)
-        wanted = (
+        requested = (
             name_or_scope.name.split("/")[-1]
             if is_scope
             else (default_name if name_or_scope is None else name_or_scope)
         )
         opened: str | None = None
         if auxiliary_name_scope:
-            if wanted:
-                opened = stack.enter_context(graph.name_scope(wanted))
+            if requested:
+                opened = stack.enter_context(graph.name_scope(requested))
         else:
             opened = (graph.get_name_scope() + "/") if graph.get_name_scope() else ""
         store = _scope_store()
@@ -632,7 +633,7 @@ def _pure(
     constraint: Any,
     settings: dict[str, Any],
 ) -> Iterator[VariableScope]:
-    """A variable scope without a name scope."""
+    """Open a variable scope without a name scope."""
     outer = store.variable_scope
     is_scope = isinstance(name_or_scope, VariableScope)
     base = name_or_scope if is_scope else outer
@@ -664,7 +665,7 @@ def _pure(
 
 
 def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:
-    """A getter that calls ``inner``, whose ``getter`` is ``outer`` around the true one."""
+    """Return a getter that calls ``inner`` with ``outer`` around the original getter as its ``getter``."""
 
     @functools.wraps(inner)
     def getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -676,16 +677,16 @@ def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Call
 def variable_op_scope(
     values: TensorLike, name_or_scope: Any, default_name: str | None = None, **kwargs: Any
 ) -> Any:
-    """The old form of ``variable_scope``, with ``values`` first.
+    """Older form of ``variable_scope``, with ``values`` first.
 
     Args:
-        values: tensors that have to be of one graph.
+        values: tensors that must be in one graph.
         name_or_scope: as for ``variable_scope``.
         default_name: as for ``variable_scope``.
         **kwargs: its other arguments.
 
     Returns:
-        A context manager that gives the ``VariableScope``.
+        A context manager that returns the ``VariableScope``.
 
     Raises:
         ValueError: as for ``variable_scope``.
@@ -696,7 +697,7 @@ def variable_op_scope(
 
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Function, priority: int = 100) -> Iterator[None]:
-    """Makes the variables of the ``with`` block through a function, those of ``get_variable`` too.
+    """Make variables in the ``with`` block through a function, including those of ``get_variable``.
 
     >>> def untrained(next_creator, **kwargs):
     ...     return next_creator(**{**kwargs, "trainable": False})
@@ -705,16 +706,16 @@ def variable_creator_scope(variable_creator: Function, priority: int = 100) -> I
     False
 
     Args:
-        variable_creator: called with ``next_creator`` and, by keyword, all arguments of ``Variable``; returns the
-            variable, which ``next_creator(**kwargs)`` makes.
-        priority: creators with a higher one are called first; of equal ones, the innermost.
+        variable_creator: a function of ``next_creator`` and, by keyword, all arguments of ``Variable``; it returns a
+            variable, usually from ``next_creator(**kwargs)``.
+        priority: creators with a higher priority are called first; of equal ones, the innermost.
 
     Raises:
-        RuntimeError: the block ends while one that began within it has not.
+        RuntimeError: the block ends before a creator scope opened within it.
     """
     graph = get_default_graph()
     outer = graph.scopes.of_thread.variable_creators
-    inner = tuple(sorted([*outer, (priority, variable_creator)], key=lambda one: one[0]))
+    inner = tuple(sorted([*outer, (priority, variable_creator)], key=lambda item: item[0]))
     graph.scopes.of_thread.variable_creators = inner
     try:
         yield

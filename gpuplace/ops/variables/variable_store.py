@@ -1,4 +1,4 @@
-"""Where a graph keeps the variables that ``get_variable`` made, by full name, so that they can be shared.
+"""Store of a graph's variables made by ``get_variable``, by full name, so that they can be shared.
 
 Source: tensorflow/python/ops/variable_scope.py (_VariableStore), release 1.15 (messages).
 """
@@ -40,7 +40,7 @@ from gpuplace.typing import DTypeLike, ShapeLike
 
 
 class ReuseMode(enum.Enum):
-    """``AUTO_REUSE``: share a variable that exists, make one that does not."""
+    """``AUTO_REUSE``: share an existing variable, or make a new one."""
 
     AUTO_REUSE = 1
 
@@ -49,16 +49,16 @@ class ReuseMode(enum.Enum):
 
 
 class VariableStore:
-    """The variables of one graph by their full name."""
+    """The variables of one graph by full name."""
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
         self.partitioned: dict[str, PartitionedVariable] = {}
-        """The wholes whose parts are among ``variables``."""
+        """The partitioned variables whose parts are among ``variables``."""
 
     @property
     def _vars(self) -> dict[str, Any]:
-        """The variables, under the name that TensorFlow has for them."""
+        """Alias with TensorFlow's name for the variables."""
         return self.variables
 
     def get_variable(
@@ -71,23 +71,23 @@ class VariableStore:
         custom_getter: Callable[..., Any] | None = None,
         **arguments: Any,
     ) -> Any:
-        """A variable that exists, or a new one, as ``reuse`` says; ``custom_getter`` decides where it is given.
+        """Return an existing variable or a new one, depending on ``reuse``; ``custom_getter`` takes precedence.
 
         Args:
             name: its full name.
             shape: its shape, or None.
-            dtype: its element type.
-            initializer: a function from shape and dtype to a tensor, or a value; None: Glorot's uniform one, or zeros.
+            dtype: its dtype.
+            initializer: a function from shape and dtype to a tensor, or a value; None: Glorot uniform, or zeros.
             reuse: True, False, None or ``AUTO_REUSE``.
-            custom_getter: a function to call instead, or None.
-            **arguments: the others that ``get_variable`` has.
+            custom_getter: a function to call instead of the default getter, or None.
+            **arguments: the other arguments of ``get_variable``.
 
         Returns:
-            The variable, or what ``custom_getter`` returns.
+            The variable, or the result of ``custom_getter``.
 
         Raises:
-            ValueError: the variable exists and may not be shared, does not exist and has to, or differs from what is
-                asked for.
+            ValueError: the variable exists but must not be shared, does not exist but must be shared, or differs from
+                the request.
         """
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
@@ -163,20 +163,20 @@ class VariableStore:
         reuse: Any,
         **arguments: Any,
     ) -> PartitionedVariable:
-        """A variable of several slices that exists, or a new one, as ``reuse`` says.
+        """Return an existing variable of several slices or a new one, depending on ``reuse``.
 
         Args:
-            name: the full name of the whole; the slices are ``part_0``, ``part_1``, ... below it.
-            shape: the shape of the whole.
-            initializer: a function from shape and dtype to a tensor, or the value of the whole; None: as for other
-                variables.
-            partitioner: into how many parts each dimension is cut; None: as the existing one is.
-            dtype: its element type.
+            name: the full name of the whole variable; the slices are ``part_0``, ``part_1``, ... below it.
+            shape: the shape of the whole variable.
+            initializer: a function from shape and dtype to a tensor, or the whole value; None: as for other variables.
+            partitioner: a function that returns the number of parts in each dimension; None: as for the existing
+                variable.
+            dtype: its dtype.
             reuse: True, False, None or ``AUTO_REUSE``.
-            **arguments: the others that ``get_variable`` has.
+            **arguments: the other arguments of ``get_variable``.
 
         Raises:
-            ValueError: as for other variables, or the partitioner's answer does not fit.
+            ValueError: as for other variables, or the partitioner's result does not match.
         """
         if name in self.variables:
             raise ValueError(
@@ -186,10 +186,10 @@ class VariableStore:
         if isinstance(initializer, Tensor):
             shape = shape.merge_with(initializer.shape)
         partitions = None if reuse and partitioner is None else partitions_of(partitioner, shape, dtype)
-        found = self.partitioned.get(name)
-        if found is not None:
-            self._check_partitioned(found, shape, dtype, reuse, partitions)
-            return found
+        existing = self.partitioned.get(name)
+        if existing is not None:
+            self._check_partitioned(existing, shape, dtype, reuse, partitions)
+            return existing
         if reuse is True or partitions is None:
             raise ValueError(
                 f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
@@ -222,37 +222,37 @@ class VariableStore:
             )
             set_slice_info(part, SaveSliceInfo(name, sizes, offset, part_sizes))
             parts.append(part)
-        made = PartitionedVariable(name, shape, dtype, parts, partitions)
-        self.partitioned[name] = made
-        return made
+        variable = PartitionedVariable(name, shape, dtype, parts, partitions)
+        self.partitioned[name] = variable
+        return variable
 
     def _check_partitioned(
         self,
-        found: PartitionedVariable,
+        existing: PartitionedVariable,
         shape: TensorShape,
         dtype: DType,
         reuse: Any,
         partitions: list[int] | None,
     ) -> None:
-        """ValueError unless an existing whole may be shared and is what is asked for."""
-        name = found.name
+        """Raise ValueError unless an existing partitioned variable may be shared and matches the request."""
+        name = existing.name
         if reuse is False:
             raise ValueError(
                 f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         start = f"Trying to reuse partitioned variable {name}, but specified"
-        if not shape.is_compatible_with(found.get_shape()):
-            raise ValueError(f"{start} shape {shape} and found shape {found.get_shape()}.")
-        if not dtype.is_compatible_with(found.dtype):
-            raise ValueError(f"{start} dtype {dtype.name} and found dtype {found.dtype.name}.")
-        if partitions is not None and found._get_partitions() != partitions:
+        if not shape.is_compatible_with(existing.get_shape()):
+            raise ValueError(f"{start} shape {shape} and found shape {existing.get_shape()}.")
+        if not dtype.is_compatible_with(existing.dtype):
+            raise ValueError(f"{start} dtype {dtype.name} and found dtype {existing.dtype.name}.")
+        if partitions is not None and existing._get_partitions() != partitions:
             raise ValueError(
-                f"{start} partitions {partitions} and found partitions {found._get_partitions()}."
+                f"{start} partitions {partitions} and found partitions {existing._get_partitions()}."
             )
 
     def _check_parts(self, name: str, count: int) -> None:
-        """ValueError where variables named like parts exist, and they are not ``count``."""
+        """Raise ValueError if existing variables are named like parts but their number is not ``count``."""
         if f"{name}/part_0" not in self.variables:
             return
         start = (
@@ -286,9 +286,9 @@ class VariableStore:
         from_value = initializer is not None and not callable(initializer)
         if shape is not None and from_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
-        wanted = as_shape(shape)
+        requested = as_shape(shape)
         if name in self.variables:
-            return self._existing(name, wanted, dtype, reuse)
+            return self._existing(name, requested, dtype, reuse)
         if reuse is True:
             raise ValueError(
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
@@ -296,7 +296,9 @@ class VariableStore:
             )
         if initializer is None:
             initializer = default_initializer(name, dtype)
-        initial_value, variable_dtype = _initial_value(initializer, from_value, wanted, dtype, partition_info)
+        initial_value, variable_dtype = _initial_value(
+            initializer, from_value, requested, dtype, partition_info
+        )
         variable = Variable(
             initial_value,
             name=name,
@@ -316,33 +318,33 @@ class VariableStore:
         return variable
 
     def _existing(self, name: str, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
-        found = self.variables[name]
+        variable = self.variables[name]
         if reuse is False:
             message = (
                 f"Variable {name} already exists, disallowed. "
                 "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
             )
-            if isinstance(found, ResourceVariable):
+            if isinstance(variable, ResourceVariable):
                 raise ValueError(message)
-            frames: list[Frame] = [f for f in found.op.traceback[::-1] if not is_own(f.filename)][:5]
+            frames: list[Frame] = [f for f in variable.op.traceback[::-1] if not is_own(f.filename)][:5]
             lines = "".join(format_list(frames))
             raise ValueError(f"{message} Originally defined at:\n\n{lines}")
-        if not shape.is_compatible_with(found.get_shape()):
+        if not shape.is_compatible_with(variable.get_shape()):
             raise ValueError(
-                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.get_shape()}."
+                f"Trying to share variable {name}, but specified shape {shape} and found shape {variable.get_shape()}."
             )
-        if not dtype.is_compatible_with(found.dtype):
+        if not dtype.is_compatible_with(variable.dtype):
             raise ValueError(
                 f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype "
-                f"{found.dtype.name}."
+                f"{variable.dtype.name}."
             )
-        return found
+        return variable
 
 
 def _initial_value(
     initializer: Any, from_value: bool, shape: TensorShape, dtype: DType, partition_info: PartitionInfo | None
 ) -> tuple[Any, Any]:
-    """What ``Variable`` gets as initial value and type."""
+    """Return the initial value and the dtype for ``Variable``."""
     if from_value:
         return initializer, None
     if inspect.isclass(initializer):
@@ -358,7 +360,7 @@ def _initial_value(
 
 
 class _Call:
-    """An initializer with the shape and type of one variable."""
+    """An initializer with the shape and dtype of one variable."""
 
     def __init__(
         self, initializer: Any, shape: TensorShape, dtype: DType, partition_info: PartitionInfo | None
@@ -404,7 +406,7 @@ def _parameters_of_call(method: Callable[..., Any]) -> Sequence[inspect.Paramete
 
 
 def _takes(function: Callable[..., Any], keyword: str) -> bool:
-    """Whether ``function`` can be called with that keyword."""
+    """Return whether ``function`` accepts that keyword."""
     return any(
         p.kind is p.VAR_KEYWORD or p.name == keyword and p.kind is not p.POSITIONAL_ONLY
         for p in _parameters(function)
@@ -412,6 +414,6 @@ def _takes(function: Callable[..., Any], keyword: str) -> bool:
 
 
 def _required_arguments(function: Callable[..., Any]) -> list[str]:
-    """The arguments that have no default."""
+    """Return the arguments without defaults."""
     kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return [p.name for p in _parameters(function) if p.default is p.empty and p.kind not in kinds]

@@ -2,10 +2,10 @@
 
     v = tf.Variable([1.0, 2.0], name="v")           v/initial_value --> v/Assign
                                                                             |
-                                                    v (VariableV2) ---------+--> v/read --> what uses v
+                                                    v (VariableV2) ---------+--> v/read --> consumers of v
 
-``use_resource=True`` makes a ``ResourceVariable`` (``resource_variables``) instead. A variable can be used wherever a
-tensor can.
+``use_resource=True`` makes a ``ResourceVariable`` (``resource_variables``) instead. A variable can be used
+in place of a tensor.
 
 Source: tensorflow/python/ops/variables.py, release 1.15.
 """
@@ -38,7 +38,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.tracking.base import VARIABLE_VALUE_KEY, Trackable
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
-from gpuplace.ops.variables.scatter import HOWS
+from gpuplace.ops.variables.scatter import METHODS
 from gpuplace.process import PROCESS
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
 from gpuplace.typing import DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
@@ -54,7 +54,7 @@ __all__ = [
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable on several devices are brought together; kept for the signatures."""
+    """When copies of a variable on several devices are synchronised; only stored, to match TensorFlow's signatures."""
 
     AUTO = 0
     NONE = 1
@@ -63,7 +63,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How copies of a variable on several devices are brought together; kept for the signatures."""
+    """How copies of a variable on several devices are aggregated; only stored, to match TensorFlow's signatures."""
 
     NONE = 0
     SUM = 1
@@ -73,10 +73,10 @@ class VariableAggregation(enum.Enum):
 
 
 SCOPE_KEY = ("__varscope",)
-"""The collection in which a graph keeps its variable scope; see ``variable_scope``."""
+"""Collection in which a graph keeps its variable scope; see ``variable_scope``."""
 
 variable_classes: dict[str, type[Variable]] = {}
-"""``"ref"`` or ``"resource"`` to the class of such variables."""
+"""Implementations of ``Variable``: ``"ref"`` and ``"resource"``."""
 
 
 def slice_info_of(variable: Variable) -> SaveSliceInfo | None:
@@ -98,37 +98,34 @@ def set_slice_info(variable: Variable, save_slice_info: SaveSliceInfo | None) ->
     variable._save_slice_info = save_slice_info
 
 
-"""The classes behind ``Variable``: ``"ref"`` and ``"resource"``."""
-
-
 def enable_resource_variables() -> None:
-    """Makes variables resource variables where nothing else is said."""
+    """Make variables resource variables by default."""
     PROCESS.resource_variables = True
 
 
 def disable_resource_variables() -> None:
-    """Makes variables reference variables where nothing else is said."""
+    """Make variables reference variables by default."""
     PROCESS.resource_variables = False
 
 
 def resource_variables_enabled() -> bool:
-    """Whether variables are resource variables where nothing else is said."""
+    """Return whether variables are resource variables by default."""
     return PROCESS.resource_variables
 
 
 class SaveSliceInfo:
-    """Which slice of a whole variable a variable is.
+    """The slice of a whole variable that a variable holds.
 
     >>> SaveSliceInfo("w", [4, 6], [2, 0], [2, 6]).spec
     '4 6 2,2:0,6'
 
     Args:
-        full_name: the whole variable's name.
-        full_shape: its sizes.
-        var_offset: where the slice begins.
-        var_shape: the slice's sizes.
-        save_slice_info_def: a ``SaveSliceInfoDef`` in the place of these; None: they are given.
-        import_scope: a scope for the name in that message; None: none.
+        full_name: name of the whole variable.
+        full_shape: sizes of the whole variable.
+        var_offset: start of the slice.
+        var_shape: sizes of the slice.
+        save_slice_info_def: a ``SaveSliceInfoDef`` in place of these arguments; None: use them.
+        import_scope: a scope to prepend to the name in that message; None: none.
     """
 
     def __init__(
@@ -153,16 +150,16 @@ class SaveSliceInfo:
 
     @property
     def spec(self) -> str:
-        """What a checkpoint's operations are told: the whole shape and the slice."""
+        """The full shape and the slice, in the format of checkpoint ops."""
         sizes = " ".join(map(str, self.full_shape))
         extents = ":".join(f"{start},{length}" for start, length in zip(self.var_offset, self.var_shape))
         return f"{sizes} {extents}"
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The slice as a ``SaveSliceInfoDef``.
+        """Return the slice as a ``SaveSliceInfoDef``.
 
         Args:
-            export_scope: a scope for the name to lack; None: none.
+            export_scope: a scope to strip from the name; None: none.
 
         Returns:
             The message; None if the whole variable is not in the scope.
@@ -171,14 +168,14 @@ class SaveSliceInfo:
 
 
 def trainable_with(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
-    """Whether a variable is trained.
+    """Return whether a variable is trainable.
 
     Args:
-        synchronization: one that is brought together when it is read is not, unless that is asked for.
-        trainable: as asked for; None: that decides.
+        synchronization: variables synchronised on reads are not trainable, unless ``trainable`` is True.
+        trainable: the requested value; None: depends on ``synchronization``.
 
     Raises:
-        ValueError: there is no such synchronization.
+        ValueError: the synchronization is unknown.
     """
     if not isinstance(synchronization, VariableSynchronization):
         raise ValueError(f"Invalid variable synchronization mode: {synchronization}.")
@@ -186,29 +183,29 @@ def trainable_with(synchronization: VariableSynchronization, trainable: bool | N
 
 
 def _without_parent(make: Callable[..., Any], *args: Any, trackable_parent: Any = None, **kwargs: Any) -> Any:
-    """Makes a variable; which object notes it among its dependencies is between creators alone."""
+    """Make a variable without ``trackable_parent``, which only creators use."""
     return make(*args, **kwargs)
 
 
 class _VariableType(type):
-    """The class of ``Variable``: makes variables through the creators of ``variable_creator_scope``."""
+    """Metaclass of ``Variable``: makes variables through the creators of ``variable_creator_scope``."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         creators = get_default_graph().scopes.of_thread.variable_creators
         make: Callable[..., Any] = super().__call__
         if cls is not Variable or not creators:
             return make(*args, **kwargs)
-        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
-        given.apply_defaults()
-        del given.arguments["self"]
+        bound = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        del bound.arguments["self"]
         make = functools.partial(_without_parent, make)
         for _, creator in creators:
             make = functools.partial(creator, make)
-        return make(**given.arguments)
+        return make(**bound.arguments)
 
 
 class Variable(Trackable, metaclass=_VariableType):
-    """A tensor that keeps its value between runs.
+    """A tensor that keeps its value between steps.
 
     >>> import gpuplace as tf
     >>> count = tf.Variable(0, name="count")
@@ -219,31 +216,31 @@ class Variable(Trackable, metaclass=_VariableType):
 
     Args:
         initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
-        trainable: collect it among the trainable variables; None: True.
-        collections: list of names of collections; None: the global variables.
-        validate_shape: require a known shape of the initial value, and keep it.
-        caching_device: where to read it for its consumers, a device name or function; None: on its own device.
+        trainable: whether to add the variable to the trainable variables; None: True.
+        collections: list of collection names; None: the global variables.
+        validate_shape: whether the initial value must have a static shape, which the variable keeps.
+        caching_device: device on which to cache the value for consumers, a name or function; None: the variable's own.
         name: its name, made unique; None: ``Variable``.
-        variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: they are added.
-        dtype: element type; None: the initial value's.
+        variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: add them.
+        dtype: the dtype; None: the initial value's.
         expected_shape: ignored, as in TensorFlow.
-        import_scope: the scope that the operations of ``variable_def`` are in; None: none.
-        constraint: a function from the value to a value, applied by optimizers after an update.
-        use_resource: make a resource variable; None: as the variable scope says, or ``enable_resource_variables``.
-        synchronization: kept.
-        aggregation: kept.
-        shape: its shape; None: the initial value's.
+        import_scope: the scope of the operations in ``variable_def``; None: none.
+        constraint: a function that optimizers apply to the value after an update.
+        use_resource: whether to make a resource variable; None: the variable scope's setting, or the global default.
+        synchronization: stored in the variable.
+        aggregation: stored in the variable.
+        shape: the shape; None: the initial value's.
 
     Raises:
-        ValueError: no initial value, one without a known shape although ``validate_shape``, one that does not fit
-            ``shape``, collections that are no list, or a ``variable_def`` beside an initial value.
+        ValueError: there is no initial value, its shape is not static despite ``validate_shape`` or does not match
+            ``shape``, ``collections`` is not a list, or both ``variable_def`` and an initial value are given.
         TypeError: the initial value cannot be of type ``dtype``.
     """
 
     __array_priority__ = 100
 
     def __new__(cls, *args: Any, use_resource: bool | None = None, **kwargs: Any) -> Variable:
-        """Picks the class; the variable scope's choice counts where ``use_resource`` is None."""
+        """Choose the class; if ``use_resource`` is None, the variable scope decides."""
         if cls is not Variable:
             return super().__new__(cls)
         if len(args) > 11 and use_resource is None:
@@ -299,7 +296,7 @@ class Variable(Trackable, metaclass=_VariableType):
         self._caching_device = caching_device
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
-        if get_default_graph().building_function:  # it belongs to the graph around the function
+        if get_default_graph().building_function:  # the variable belongs to the outer graph
             with init_scope():
                 self._make(collections, name, initial_value, dtype, shape, validate_shape)
         else:
@@ -316,7 +313,7 @@ class Variable(Trackable, metaclass=_VariableType):
     ) -> None:
         graph = get_default_graph()
         if isinstance(initial_value, Tensor) and initial_value.graph is not graph:
-            # it is of the function that makes the variable
+            # it belongs to the function that makes the variable
             initial_value = functools.partial(lifted, initial_value)
         with OuterDevices(graph), graph.control_dependencies(None):
             values = [] if callable(initial_value) else [initial_value]
@@ -334,7 +331,7 @@ class Variable(Trackable, metaclass=_VariableType):
         shape: TensorShape | None,
         validate_shape: bool,
     ) -> None:
-        """Adds the operations that a variable is made of."""
+        """Add the variable's operations."""
         raise NotImplementedError
 
     def _take(
@@ -349,7 +346,7 @@ class Variable(Trackable, metaclass=_VariableType):
         aggregation: VariableAggregation,
         slice_info: SaveSliceInfo | None,
     ) -> None:
-        """Makes this the variable that operations of the graph are."""
+        """Set the attributes from existing operations of the graph."""
         self._initializer_op = initializer
         self._initial_value = initial_value
         self._trainable = trainable
@@ -361,18 +358,18 @@ class Variable(Trackable, metaclass=_VariableType):
         self._take_tensors(variable, snapshot)
 
     def _take_tensors(self, variable: Tensor, snapshot: Tensor | None) -> None:
-        """Takes the variable itself, and what reads it for its consumers."""
+        """Set the variable's tensor and the tensor that its consumers read."""
         raise NotImplementedError
 
     def _snapshot_tensor(self) -> Tensor:
-        """What reads it for its consumers."""
+        """Return the tensor that consumers read."""
         raise NotImplementedError
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The variable as a ``VariableDef``, which names its operations.
+        """Return the variable as a ``VariableDef``, which names its operations.
 
         Args:
-            export_scope: a scope for names to lack; None: none.
+            export_scope: a scope to strip from the names; None: none.
 
         Returns:
             The message; None if the variable is not in the scope.
@@ -381,14 +378,14 @@ class Variable(Trackable, metaclass=_VariableType):
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
-        """The variable whose operations are in the default graph.
+        """Return a variable whose operations are in the default graph.
 
         Args:
             variable_def: a ``VariableDef``.
-            import_scope: the scope that they are in; None: they have the names that the message says.
+            import_scope: the scope of these operations; None: they have the names in the message.
 
         Raises:
-            KeyError: there is no such operation.
+            KeyError: an operation does not exist.
         """
         return above("gpuplace.saving.protos", "variable_from_proto")(variable_def, import_scope)
 
@@ -400,7 +397,7 @@ class Variable(Trackable, metaclass=_VariableType):
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {VARIABLE_VALUE_KEY: self}
 
-    # What it is made of; set by the subclasses
+    # Properties that subclasses set
 
     _initial_value: Tensor | None
     _initializer_op: Operation
@@ -412,31 +409,31 @@ class Variable(Trackable, metaclass=_VariableType):
 
     @property
     def dtype(self) -> DType:
-        """Element type; a reference type for a reference variable."""
+        """The dtype; a reference type for a reference variable."""
         raise NotImplementedError
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """The static shape, possibly partial."""
         raise NotImplementedError
 
     @property
     def op(self) -> Operation:
-        """The operation that the variable is."""
+        """The variable's operation."""
         raise NotImplementedError
 
     @property
     def graph(self) -> Graph:
-        """The graph that holds it."""
+        """The variable's graph."""
         return self.op.graph
 
     @property
     def device(self) -> str:
-        """The device that it requested."""
+        """The requested device."""
         return self.op.device
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape, a ``TensorShape``."""
+        """Return the static shape, possibly partial."""
         return self.shape
 
     @property
@@ -446,12 +443,12 @@ class Variable(Trackable, metaclass=_VariableType):
 
     @property
     def initial_value(self) -> Tensor | None:
-        """The initial value; None where a message of the variable does not name it."""
+        """The initial value; None if the variable's message does not name it."""
         return self._initial_value
 
     @property
     def trainable(self) -> bool:
-        """Whether optimizers change it where nothing else is said."""
+        """Whether optimizers update the variable by default."""
         return self._trainable
 
     @property
@@ -461,12 +458,12 @@ class Variable(Trackable, metaclass=_VariableType):
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """As given."""
+        """The constructor's ``synchronization``."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """As given."""
+        """The constructor's ``aggregation``."""
         return self._aggregation
 
     @property
@@ -474,15 +471,15 @@ class Variable(Trackable, metaclass=_VariableType):
         return self.name[: self.name.index(":")]
 
     def value(self) -> Tensor:
-        """The current value, as its consumers read it: a tensor of the variable's type and shape."""
+        """Return the current value, as consumers read it."""
         raise NotImplementedError
 
     def read_value(self) -> Tensor:
-        """The current value, read by an operation of its own: a tensor of the variable's type and shape."""
+        """Return the current value, read by a separate operation."""
         raise NotImplementedError
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """Whether it has a value.
+        """Return whether the variable has a value.
 
         Args:
             name: name of the operation.
@@ -493,16 +490,16 @@ class Variable(Trackable, metaclass=_VariableType):
         return state.is_variable_initialized(self, name)
 
     def experimental_ref(self) -> Reference:
-        """What stands for this variable in sets and as a key of dictionaries."""
+        """Return a hashable reference to the variable, for sets and dictionary keys."""
         return Reference(self)
 
     def initialized_value(self) -> Tensor:
-        """The value where it has one, else the initial value: for initial values that depend on other variables."""
+        """Return the value, or the initial value if uninitialised; for use in other variables' initial values."""
         with self.graph.as_default(), self.graph.control_dependencies(None):
             return value_if_initialized(self)
 
     def eval(self, session: Any = None) -> Any:
-        """The value in a session.
+        """Return the value in a session.
 
         Args:
             session: the session; None: the default session.
@@ -517,7 +514,7 @@ class Variable(Trackable, metaclass=_VariableType):
         return self._as_graph_element().eval(session=session)
 
     def load(self, value: TensorLike, session: Any = None) -> None:
-        """Gives it a value in a session, without adding to the graph.
+        """Set the value in a session, without adding to the graph.
 
         Args:
             value: an array of the variable's type and shape.
@@ -534,34 +531,34 @@ class Variable(Trackable, metaclass=_VariableType):
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Adds one, unless that takes it above ``limit``.
+        """Add one, unless the variable has reached ``limit``.
 
         Args:
             limit: the largest value, a Python integer.
 
         Returns:
-            The value before, a scalar of the variable's type.
+            The previous value, a scalar of the variable's type.
 
         Raises:
-            TypeError: it is no variable of int32 or int64.
-            OutOfRangeError: at run time, the value is ``limit`` already.
+            TypeError: the variable is not int32 or int64.
+            OutOfRangeError: at run time, the value has reached ``limit``.
         """
         return state.count_up_to(self, limit)
 
     def _ref(self) -> Tensor:
-        """The reference, or the handle."""
+        """Return the reference or the handle."""
         raise NotImplementedError
 
     def _as_graph_element(self) -> Tensor:
         raise NotImplementedError
 
     def _scatter(
-        self, how: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
+        self, method: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
     ) -> Any:
         raise NotImplementedError
 
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
-        """Gives the part that a slice has taken, whose inputs and masks ``bounds`` are, a value."""
+        """Assign a value to the slice with the inputs and masks ``bounds``."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -596,45 +593,45 @@ for _name in Tensor.OVERLOADABLE_OPERATORS:
 
 
 def _part(self: Variable, key: Any) -> Tensor:
-    """A part of the value; its ``assign`` gives that part of the variable another one."""
-    found: Tensor = slicing.slice_of(self.value(), key, self)
-    return found
+    """Return a slice of the value, with an ``assign`` method for that slice of the variable."""
+    part: Tensor = slicing.slice_of(self.value(), key, self)
+    return part
 
 
 setattr(Variable, "__getitem__", _part)  # noqa: B010 - an assignment would be no method to a type checker
 
 
-def _scatter_method(how: str) -> Callable[..., Any]:
+def _scatter_method(method: str) -> Callable[..., Any]:
     def scatter(self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-        return self._scatter(how, sparse_delta.indices, sparse_delta.values, name, use_locking)
+        return self._scatter(method, sparse_delta.indices, sparse_delta.values, name, use_locking)
 
-    scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
+    scatter.__name__ = f"scatter_{method}"
+    scatter.__doc__ = f"""Scatter slices into the variable: ``tf.scatter_{method}``.
 
     Args:
         sparse_delta: ``IndexedSlices`` whose values have the variable's type.
-        use_locking: kept in the graph of a reference variable; updates are always atomic here.
+        use_locking: stored in the graph of a reference variable; updates are always atomic here.
         name: name of the operation.
 
     Returns:
-        A reference to the variable afterwards; of a resource, a variable whose reads wait for the update.
+        A reference to the updated variable; for a resource variable, a variable whose reads wait for the update.
 
     Raises:
-        TypeError: ``sparse_delta`` is something else.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
+        TypeError: ``sparse_delta`` is not IndexedSlices.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a row index is out of range.
     """
     return scatter
 
 
-for _how in HOWS:
-    setattr(Variable, f"scatter_{_how}", _scatter_method(_how))
+for _method in METHODS:
+    setattr(Variable, f"scatter_{_method}", _scatter_method(_method))
 
 
 def check_outside_of_control_flow(name: str, initial_value: Tensor) -> None:
-    """ValueError for an initial value that is made in a branch or loop, which an initializer cannot run."""
+    """Raise ValueError for an initial value from inside a branch or loop, which an initializer cannot run."""
     if context_of(initial_value.op) is not None:
         raise ValueError(
             f"Initializer for variable {name} is from inside a control-flow construct, such as a loop or conditional."
@@ -660,9 +657,9 @@ class RefVariable(Variable):
         name = name_from_scope_name(scope)
 
         def declare() -> None:
-            known = shape if shape is not None else value.shape
-            known = known if validate_shape or shape is not None else UNKNOWN_SHAPE
-            self._variable = state.variable_op_v2(known, value.dtype.base_dtype, name=scope)
+            static_shape = shape if shape is not None else value.shape
+            static_shape = static_shape if validate_shape or shape is not None else UNKNOWN_SHAPE
+            self._variable = state.variable_op_v2(static_shape, value.dtype.base_dtype, name=scope)
 
         if callable(initial_value):
             with attr_scope(graph, {CLASS_ATTR: (f"loc:@{name}".encode(),)}):
@@ -689,22 +686,22 @@ class RefVariable(Variable):
 
     @property
     def dtype(self) -> DType:
-        """Element type, a reference type."""
+        """The dtype, a reference type."""
         return self._variable.dtype
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """The static shape, possibly partial."""
         return self._variable.shape
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds knowledge about the shape.
+        """Refine the static shape.
 
         Args:
-            shape: a ``TensorShape``, or a list of sizes, None where unknown.
+            shape: a ``TensorShape``, or a list of sizes with None for unknown ones.
 
         Raises:
-            ValueError: it contradicts what is known.
+            ValueError: the shape is incompatible.
         """
         self._variable.set_shape(shape)
         self._snapshot.set_shape(shape)
@@ -722,15 +719,15 @@ class RefVariable(Variable):
         return self._snapshot
 
     def value(self) -> Tensor:
-        """The ``read`` operation's output."""
+        """Return the ``read`` operation's output."""
         return self._snapshot
 
     def _ref(self) -> Tensor:
-        """The reference."""
+        """Return the reference."""
         return self._variable
 
     def read_value(self) -> Tensor:
-        """The current value, read by an operation of its own."""
+        """Return the current value, read by a separate operation."""
         return reshaping.identity(self._variable, name="read")
 
     def _as_graph_element(self) -> Tensor:
@@ -739,73 +736,73 @@ class RefVariable(Variable):
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Gives it a new value.
+        """Assign a new value.
 
         Args:
             value: a tensor of the variable's type and shape.
-            use_locking: kept in the graph; assignments are always atomic here.
+            use_locking: stored in the graph without effect; assignments are always atomic.
             name: name of the operation.
-            read_value: whether a reference is returned.
+            read_value: whether to return a reference instead of the operation.
 
         Returns:
-            A reference to it afterwards, or the operation without ``read_value``.
+            A reference to the updated variable, or the operation without ``read_value``.
 
         Raises:
-            TypeError: ``value`` has another dtype.
+            TypeError: ``value`` has an unsupported dtype.
             ValueError: ``value`` has another shape.
         """
-        made = state.assign(self._variable, value, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        result = state.assign(self._variable, value, use_locking=use_locking, name=name)
+        return result if read_value else result.op
 
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Adds ``delta``.
+        """Add ``delta``.
 
         Args:
             delta: a tensor of numbers of the variable's type and shape.
-            use_locking: kept in the graph; assignments are always atomic here.
+            use_locking: stored in the graph without effect; assignments are always atomic.
             name: name of the operation.
-            read_value: whether a reference is returned.
+            read_value: whether to return a reference instead of the operation.
 
         Returns:
-            A reference to it afterwards, or the operation without ``read_value``.
+            A reference to the updated variable, or the operation without ``read_value``.
 
         Raises:
-            TypeError: ``delta`` has another dtype.
+            TypeError: ``delta`` has an unsupported dtype.
             ValueError: ``delta`` has another shape.
         """
-        made = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        result = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
+        return result if read_value else result.op
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtracts ``delta``.
+        """Subtract ``delta``.
 
         Args:
             delta: a tensor of numbers of the variable's type and shape.
-            use_locking: kept in the graph; assignments are always atomic here.
+            use_locking: stored in the graph without effect; assignments are always atomic.
             name: name of the operation.
-            read_value: whether a reference is returned.
+            read_value: whether to return a reference instead of the operation.
 
         Returns:
-            A reference to it afterwards, or the operation without ``read_value``.
+            A reference to the updated variable, or the operation without ``read_value``.
 
         Raises:
-            TypeError: ``delta`` has another dtype.
+            TypeError: ``delta`` has an unsupported dtype.
             ValueError: ``delta`` has another shape.
         """
-        made = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        result = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
+        return result if read_value else result.op
 
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
         return new("StridedSliceAssign", name, ref=self._variable, value=value, **bounds)
 
     def _scatter(
-        self, how: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
+        self, method: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
     ) -> Any:
-        return state._scatter(self._variable, indices, updates, use_locking, name, how=how)
+        return state._scatter(self._variable, indices, updates, use_locking, name, method=method)
 
 
 variable_classes["ref"] = RefVariable

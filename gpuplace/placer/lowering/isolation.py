@@ -1,7 +1,7 @@
 """Put Identity nodes around calls that return resources, so that the Identity nodes are bound instead of the call.
 
     x ─> x_f ─> f ─┬─> f_reader ─> reader           f   (StatefulPartitionedCall, stays a call)
-                   └─> f_0                              an output that nobody reads
+                   └─> f_0                              an output without readers
 
 The placer inspects the function of such a node: if an argument and a result are the same resource inside, their
 Identity nodes are bound together, and devices requested inside the function bind them too. Each call therefore comes

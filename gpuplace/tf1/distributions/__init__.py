@@ -1,1 +1,1 @@
-"""Probability distributions: parameters in, and samples, probabilities and statistics out, as parts of the graph."""
+"""Probability distributions: samples, probabilities and statistics as parts of the graph."""

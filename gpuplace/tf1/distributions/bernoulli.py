@@ -26,14 +26,14 @@ from gpuplace.typing import TensorLike
 
 
 class Bernoulli(ScalarDistribution):
-    """Distributions of one with a probability, and else of zero.
+    """Distributions that are one with a probability, and zero otherwise.
 
     Args:
-        logits: logarithms of the odds of one; either these or ``probs`` are given.
+        logits: log-odds of one; an alternative to ``probs``.
         probs: probabilities of one.
-        dtype: type of samples.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        dtype: dtype of samples.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
@@ -68,7 +68,7 @@ class Bernoulli(ScalarDistribution):
 
     @property
     def logits(self) -> Tensor:
-        """Logarithms of the odds of one."""
+        """Log-odds of one."""
         return self._logits
 
     @property
@@ -87,7 +87,7 @@ class Bernoulli(ScalarDistribution):
         event = cast(event, self.logits.dtype)
         logits = self.logits
         shapes = event.shape, logits.shape
-        if not all(one.is_fully_defined() for one in shapes) or shapes[0] != shapes[1]:
+        if not all(shape.is_fully_defined() for shape in shapes) or shapes[0] != shapes[1]:
             logits, event = ones_like(event) * logits, ones_like(logits) * event
         return -sigmoid_cross_entropy_with_logits(labels=event, logits=logits)
 

@@ -33,14 +33,14 @@ class Beta(ScalarDistribution):
     """Beta distributions, of numbers between 0 and 1.
 
     Args:
-        concentration1: the parameters that pull towards 1, above zero.
-        concentration0: those that pull towards 0; the shapes broadcast.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration1: the parameters that pull towards 1; positive.
+        concentration0: the parameters that pull towards 0; positive; the shapes broadcast.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the types of the parameters differ, or are not floating.
+        ValueError: the dtypes of the parameters differ, or are not floating.
     """
 
     _parameter_names = ("concentration1", "concentration0")
@@ -56,9 +56,9 @@ class Beta(ScalarDistribution):
         parameters = dict(locals())
         with name_scope(name, values=[concentration1, concentration0]) as scope:
             both = []
-            given: Any
-            for given, of_it in ((concentration1, "concentration1"), (concentration0, "concentration0")):
-                both.append(checked_concentration(convert_to_tensor(given, name=of_it), validate_args))
+            parameter: Any
+            for parameter, of_it in ((concentration1, "concentration1"), (concentration0, "concentration0")):
+                both.append(checked_concentration(convert_to_tensor(parameter, name=of_it), validate_args))
             self._concentration1, self._concentration0 = both
             assert_same_float_dtype(both)
             self._total_concentration = self._concentration1 + self._concentration0
@@ -84,7 +84,7 @@ class Beta(ScalarDistribution):
 
     @property
     def total_concentration(self) -> Tensor:
-        """Their sum."""
+        """The sum of both parameters."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -104,7 +104,7 @@ class Beta(ScalarDistribution):
         return gamma1 / (gamma1 + gamma0)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        """``x`` has the distribution's type and is between 0 and 1."""
+        """``x`` has the distribution's dtype and is between 0 and 1."""
         x = self._checked(x)
         towards1 = xlogy(self.concentration1 - 1.0, x)
         return towards1 + (self.concentration0 - 1.0) * log1p(-x) - self._log_normalization()
@@ -122,10 +122,10 @@ class Beta(ScalarDistribution):
         return lgamma(self.concentration1) + lgamma(self.concentration0) - lgamma(self.total_concentration)
 
     def _entropy(self) -> Tensor:
-        found = self._log_normalization()
-        found = found - (self.concentration1 - 1.0) * digamma(self.concentration1)
-        found = found - (self.concentration0 - 1.0) * digamma(self.concentration0)
-        return found + (self.total_concentration - 2.0) * digamma(self.total_concentration)
+        entropy = self._log_normalization()
+        entropy = entropy - (self.concentration1 - 1.0) * digamma(self.concentration1)
+        entropy = entropy - (self.concentration0 - 1.0) * digamma(self.concentration0)
+        return entropy + (self.total_concentration - 2.0) * digamma(self.total_concentration)
 
     def _mean(self) -> Tensor:
         return self.concentration1 / self.total_concentration
@@ -134,7 +134,7 @@ class Beta(ScalarDistribution):
         return self._mean() * (1.0 - self._mean()) / (1.0 + self.total_concentration)
 
     def _mode(self) -> Tensor:
-        """The mode, where both parameters are above 1."""
+        """Return the mode, which is defined if both parameters are above 1."""
         mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
         both = self.concentration1, self.concentration0
         if self.allow_nan_stats:
@@ -142,8 +142,8 @@ class Beta(ScalarDistribution):
             return where_v2(logical_and(both[0] > 1.0, both[1] > 1.0), mode, nan)
         checks = []
         for one, of_it in zip(both, ("concentration1", "concentration0"), strict=True):
-            told = f"Mode undefined for {of_it} <= 1."
-            checks.append(assert_less(ones([], dtype=self.dtype), one, message=told))
+            message = f"Mode undefined for {of_it} <= 1."
+            checks.append(assert_less(ones([], dtype=self.dtype), one, message=message))
         return with_dependencies(checks, mode)
 
     def _checked(self, x: Tensor) -> Tensor:
@@ -155,11 +155,11 @@ class Beta(ScalarDistribution):
 
 
 def checked_concentration(concentration: Tensor, validate_args: bool) -> Tensor:
-    """A parameter that is checked to be above zero when it runs.
+    """Return a parameter that is checked to be positive at run time.
 
     Args:
         concentration: the parameter.
-        validate_args: whether it is checked.
+        validate_args: whether to check it.
     """
     if not validate_args:
         return concentration
@@ -173,8 +173,8 @@ def _kl_beta_beta(d1: Beta, d2: Beta, name: str | None = None) -> Tensor:
     first, second = ([getattr(one, name) for name in names] for one in (d1, d2))
     with name_scope(name, "kl_beta_beta", [*first, *second]):
         normalization2 = d2._log_normalization()
-        found = normalization2 - d1._log_normalization()
-        for here, there, sign in zip(first, second, "--+", strict=True):
-            term = digamma(here) * (there - here)
-            found = found - term if sign == "-" else found + term
-        return found
+        divergence = normalization2 - d1._log_normalization()
+        for own, others, sign in zip(first, second, "--+", strict=True):
+            term = digamma(own) * (others - own)
+            divergence = divergence - term if sign == "-" else divergence + term
+        return divergence

@@ -1,6 +1,6 @@
-"""Functions with an inverse, and how much they stretch: what turns samples of one distribution into those of another.
+"""Bijectors: invertible functions and their Jacobian determinants, which transform samples of distributions.
 
-A result is kept with the tensor it was computed from, so that ``inverse(forward(x))`` is ``x`` and adds nothing.
+Each result is cached with its argument, so ``inverse(forward(x))`` is ``x`` and adds no operations.
 
 Source: tensorflow/python/ops/distributions/bijector_impl.py and identity_bijector.py, release 1.15.
 """
@@ -32,33 +32,33 @@ from gpuplace.typing import ShapeLike, TensorLike
 
 
 class _Known:
-    """What is known of one point and its image."""
+    """Cached values for one point and its image."""
 
     def __init__(self, x: Any = None, y: Any = None) -> None:
         self.x = x
         self.y = y
         self.ildj: dict[Any, Tensor] = {}
-        """Logarithms of the determinant of the inverse's Jacobian, by the number of axes of an event."""
+        """Log-determinants of the inverse's Jacobian, by the number of event axes."""
 
 
 class Bijector(abc.ABC):
-    """A function that has an inverse.
+    """An invertible function.
 
-    A class below it defines ``_forward``, ``_inverse``, and one of ``_forward_log_det_jacobian`` and
+    A subclass defines ``_forward``, ``_inverse``, and one of ``_forward_log_det_jacobian`` and
     ``_inverse_log_det_jacobian``.
 
     Args:
-        graph_parents: tensors that it is made of.
+        graph_parents: tensors that it depends on.
         is_constant_jacobian: whether the Jacobian is the same everywhere.
-        validate_args: whether arguments are checked when the graph runs.
-        dtype: type of arguments; None: any.
-        forward_min_event_ndims: how many axes ``forward`` needs to see at once; None: as ``inverse``.
-        inverse_min_event_ndims: how many ``inverse`` needs; None: as ``forward``.
-        name: name of its scope; None: the class's in small letters.
+        validate_args: whether to check arguments at run time.
+        dtype: dtype of arguments; None for any.
+        forward_min_event_ndims: number of axes that ``forward`` needs at once; None: as for ``inverse``.
+        inverse_min_event_ndims: number of axes that ``inverse`` needs at once; None: as for ``forward``.
+        name: name of its scope; None for the class name in lower case.
 
     Raises:
-        ValueError: neither number of axes is given, or one is negative, or a parent is no tensor.
-        TypeError: a number of axes is no integer.
+        ValueError: both numbers of axes are missing, one is negative, or a parent is not a tensor.
+        TypeError: a number of axes is not an integer.
     """
 
     @abc.abstractmethod
@@ -91,17 +91,17 @@ class Bijector(abc.ABC):
 
     @property
     def graph_parents(self) -> list[Any]:
-        """The tensors it is made of."""
+        """The tensors that it depends on."""
         return self._graph_parents
 
     @property
     def forward_min_event_ndims(self) -> int:
-        """How many axes ``forward`` sees at once."""
+        """Number of axes that ``forward`` needs at once."""
         return self._forward_min_event_ndims
 
     @property
     def inverse_min_event_ndims(self) -> int:
-        """How many axes ``inverse`` sees at once."""
+        """Number of axes that ``inverse`` needs at once."""
         return self._inverse_min_event_ndims
 
     @property
@@ -111,22 +111,22 @@ class Bijector(abc.ABC):
 
     @property
     def _is_injective(self) -> bool:
-        """Whether one point alone has an image; otherwise ``inverse`` gives several."""
+        """Whether each image has only one point; otherwise ``inverse`` returns several."""
         return True
 
     @property
     def validate_args(self) -> bool:
-        """Whether arguments are checked when the graph runs."""
+        """Whether arguments are checked at run time."""
         return self._validate_args
 
     @property
     def dtype(self) -> Any:
-        """The type of arguments; None: any."""
+        """The dtype of arguments; None for any."""
         return self._dtype
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The bijector's name."""
         return self._name
 
     # Shapes
@@ -146,7 +146,7 @@ class Bijector(abc.ABC):
     def forward_event_shape_tensor(
         self, input_shape: TensorLike, name: str = "forward_event_shape_tensor"
     ) -> Tensor:
-        """Returns the event shape of images, an int32 vector.
+        """Return the event shape of images, an int32 vector.
 
         Args:
             input_shape: the event shape of points.
@@ -158,7 +158,7 @@ class Bijector(abc.ABC):
             )
 
     def forward_event_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """Returns the event shape of images, as far as it is known.
+        """Return the event shape of images, as far as it is known.
 
         Args:
             input_shape: the event shape of points.
@@ -168,7 +168,7 @@ class Bijector(abc.ABC):
     def inverse_event_shape_tensor(
         self, output_shape: TensorLike, name: str = "inverse_event_shape_tensor"
     ) -> Tensor:
-        """Returns the event shape of points, an int32 vector.
+        """Return the event shape of points, an int32 vector.
 
         Args:
             output_shape: the event shape of images.
@@ -180,7 +180,7 @@ class Bijector(abc.ABC):
             )
 
     def inverse_event_shape(self, output_shape: ShapeLike) -> TensorShape:
-        """Returns the event shape of points, as far as it is known.
+        """Return the event shape of points, as far as it is known.
 
         Args:
             output_shape: the event shape of images.
@@ -196,53 +196,53 @@ class Bijector(abc.ABC):
         raise NotImplementedError("inverse not implemented")
 
     def forward(self, x: TensorLike, name: str = "forward", **kwargs: Any) -> Tensor:
-        """Returns the images of points.
+        """Return the images of points.
 
         Args:
             x: points.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_forward``.
+            **kwargs: arguments of subclasses, for ``_forward``.
 
         Raises:
-            TypeError: ``x`` has another type than ``dtype``.
+            TypeError: ``x`` has a dtype other than ``dtype``.
             NotImplementedError: the class does not define it.
         """
         with self._name_scope(name, [x]):
             x = self._argument(x, "x")
             if not self._is_injective:
                 return self._forward(x, **kwargs)
-            known = self._known(self._from_x, x, kwargs, _Known(x=x))
-            if known.y is None:
-                known.y = self._forward(x, **kwargs)
-                self._remember(known, kwargs)
-            return known.y
+            cached = self._known(self._from_x, x, kwargs, _Known(x=x))
+            if cached.y is None:
+                cached.y = self._forward(x, **kwargs)
+                self._remember(cached, kwargs)
+            return cached.y
 
     def inverse(self, y: TensorLike, name: str = "inverse", **kwargs: Any) -> Any:
-        """Returns the points that have images.
+        """Return the points that are mapped to images.
 
         Args:
             y: images.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_inverse``.
+            **kwargs: arguments of subclasses, for ``_inverse``.
 
         Returns:
-            A tensor; a tuple of them where several points have one image.
+            A tensor, or a tuple of tensors if several points have the same image.
 
         Raises:
-            TypeError: ``y`` has another type than ``dtype``.
+            TypeError: ``y`` has a dtype other than ``dtype``.
             NotImplementedError: the class does not define it.
         """
         with self._name_scope(name, [y]):
             y = self._argument(y, "y")
             if not self._is_injective:
                 return self._inverse(y, **kwargs)
-            known = self._known(self._from_y, y, kwargs, _Known(y=y))
-            if known.x is None:
-                known.x = self._inverse(y, **kwargs)
-                self._remember(known, kwargs)
-            return known.x
+            cached = self._known(self._from_y, y, kwargs, _Known(y=y))
+            if cached.x is None:
+                cached.x = self._inverse(y, **kwargs)
+                self._remember(cached, kwargs)
+            return cached.x
 
-    # How much they stretch
+    # Jacobian determinants
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         raise NotImplementedError("inverse_log_det_jacobian not implemented.")
@@ -253,16 +253,16 @@ class Bijector(abc.ABC):
     def inverse_log_det_jacobian(
         self, y: TensorLike, event_ndims: Any, name: str = "inverse_log_det_jacobian", **kwargs: Any
     ) -> Any:
-        """Returns the logarithm of the determinant of the inverse's Jacobian.
+        """Return the log-determinant of the inverse's Jacobian.
 
         Args:
             y: images.
-            event_ndims: how many axes at the end are one event.
+            event_ndims: number of final axes that form one event.
             name: name of the scope.
-            **kwargs: arguments of classes below.
+            **kwargs: arguments of subclasses.
 
         Raises:
-            ValueError: ``event_ndims`` is less than ``inverse`` sees at once.
+            ValueError: ``event_ndims`` is smaller than the number of axes that ``inverse`` needs.
             NotImplementedError: the class does not define it.
         """
         with self._name_scope(name, [y]):
@@ -273,23 +273,23 @@ class Bijector(abc.ABC):
             with get_default_graph().control_dependencies(checks):
                 if not self._is_injective:
                     return self._ildjs_of_all(y, event_ndims, kwargs)
-                known = self._known(self._from_y, y, kwargs, _Known(y=y))
-                return self._ildj(known, event_ndims, kwargs, inverse_first=True)
+                cached = self._known(self._from_y, y, kwargs, _Known(y=y))
+                return self._ildj(cached, event_ndims, kwargs, inverse_first=True)
 
     def forward_log_det_jacobian(
         self, x: TensorLike, event_ndims: Any, name: str = "forward_log_det_jacobian", **kwargs: Any
     ) -> Any:
-        """Returns the logarithm of the determinant of the Jacobian.
+        """Return the log-determinant of the Jacobian.
 
         Args:
             x: points.
-            event_ndims: how many axes at the end are one event.
+            event_ndims: number of final axes that form one event.
             name: name of the scope.
-            **kwargs: arguments of classes below.
+            **kwargs: arguments of subclasses.
 
         Raises:
-            ValueError: ``event_ndims`` is less than ``forward`` sees at once.
-            NotImplementedError: the class does not define it, or several points have one image.
+            ValueError: ``event_ndims`` is smaller than the number of axes that ``forward`` needs.
+            NotImplementedError: the class does not define it, or several points have the same image.
         """
         if not self._is_injective:
             raise NotImplementedError(
@@ -301,39 +301,39 @@ class Bijector(abc.ABC):
                 if _hashable(event_ndims) in self._constant_ildj:
                     return -1.0 * self._constant_ildj[_hashable(event_ndims)]
                 x = self._argument(x, "x")
-                known = self._known(self._from_x, x, kwargs, _Known(x=x))
-                return -self._ildj(known, event_ndims, kwargs, inverse_first=False)
+                cached = self._known(self._from_x, x, kwargs, _Known(x=x))
+                return -self._ildj(cached, event_ndims, kwargs, inverse_first=False)
 
-    def _ildj(self, known: _Known, event_ndims: Any, kwargs: dict[str, Any], inverse_first: bool) -> Tensor:
-        """The inverse's logarithm at a point, by the method at hand first and else by the other one."""
+    def _ildj(self, cached: _Known, event_ndims: Any, kwargs: dict[str, Any], inverse_first: bool) -> Tensor:
+        """Return the inverse's log-determinant at a point, by the preferred method or else the other one."""
         key = _hashable(event_ndims)
-        if key in known.ildj:
-            return known.ildj[key]
+        if key in cached.ildj:
+            return cached.ildj[key]
 
         def by_inverse() -> Tensor:
-            y = known.y if known.y is not None else self._forward(known.x, **kwargs)
-            found = self._inverse_log_det_jacobian(y, **kwargs)
-            found = self._summed(y, found, self.inverse_min_event_ndims, event_ndims)
-            known.y = y
-            return found
+            y = cached.y if cached.y is not None else self._forward(cached.x, **kwargs)
+            ildj = self._inverse_log_det_jacobian(y, **kwargs)
+            ildj = self._summed(y, ildj, self.inverse_min_event_ndims, event_ndims)
+            cached.y = y
+            return ildj
 
         def by_forward() -> Tensor:
-            x = known.x if known.x is not None else self._inverse(known.y, **kwargs)
-            found = -self._forward_log_det_jacobian(x, **kwargs)
-            found = self._summed(x, found, self.forward_min_event_ndims, event_ndims)
-            known.x = x
-            return found
+            x = cached.x if cached.x is not None else self._inverse(cached.y, **kwargs)
+            ildj = -self._forward_log_det_jacobian(x, **kwargs)
+            ildj = self._summed(x, ildj, self.forward_min_event_ndims, event_ndims)
+            cached.x = x
+            return ildj
 
         ways = (by_inverse, by_forward) if inverse_first else (by_forward, by_inverse)
-        found: Tensor = first_implemented(*ways)
-        known.ildj[key] = found
-        self._remember(known, kwargs)
+        result: Tensor = first_implemented(*ways)
+        cached.ildj[key] = result
+        self._remember(cached, kwargs)
         if self.is_constant_jacobian:
-            self._constant_ildj[key] = found
-        return found
+            self._constant_ildj[key] = result
+        return result
 
     def _ildjs_of_all(self, y: Tensor, event_ndims: Any, kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
-        """The inverse's logarithm at each of the points that have one image."""
+        """Return the inverse's log-determinant at each of the points with the same image."""
 
         def by_inverse() -> tuple[Tensor, ...]:
             at_least = self.inverse_min_event_ndims
@@ -346,36 +346,36 @@ class Bijector(abc.ABC):
             every = self._forward_log_det_jacobian(x, **kwargs)
             return tuple(self._summed(x, -one, at_least, event_ndims) for one in every)
 
-        found: tuple[Tensor, ...] = first_implemented(by_inverse, by_forward)
-        return found
+        ildjs: tuple[Tensor, ...] = first_implemented(by_inverse, by_forward)
+        return ildjs
 
     def _summed(self, at: Tensor, ildj: Tensor, at_least: int, event_ndims: Any) -> Tensor:
-        """Sums over the axes of an event beyond those that the function sees at once."""
+        """Sum over the event axes beyond those that the function needs at once."""
         axes = rank(at)
         sizes = shape(at)[axes - event_ndims : axes - at_least]
         wide = ones(sizes, ildj.dtype) * ildj
-        known = _known_event_ndims(event_ndims)
-        if known is None:
+        ndims = _known_event_ndims(event_ndims)
+        if ndims is None:
             total = reduce_sum(wide, axis=numbers(-(event_ndims - at_least), 0))
         else:
-            total = reduce_sum(wide, axis=[-index for index in builtins.range(1, known - at_least + 1)])
-        if known is not None and at.shape.ndims is not None and ildj.shape.ndims is not None:
-            static = at.shape[at.shape.ndims - known : at.shape.ndims - at_least]
+            total = reduce_sum(wide, axis=[-index for index in builtins.range(1, ndims - at_least + 1)])
+        if ndims is not None and at.shape.ndims is not None and ildj.shape.ndims is not None:
+            static = at.shape[at.shape.ndims - ndims : at.shape.ndims - at_least]
             both = broadcast_static_shape(ildj.shape, static)
-            total.set_shape(both[: (both.ndims or 0) - (known - at_least)])
+            total.set_shape(both[: (both.ndims or 0) - (ndims - at_least)])
         return total
 
     def _event_checks(self, at_least: int, event_ndims: Any) -> list[Operation]:
         axes = convert_to_tensor(event_ndims, name="event_ndims")
-        known = static_value(axes)
+        ndims = static_value(axes)
         checks: list[Any] = []
         if not axes.dtype.is_integer:
             raise ValueError(f"Expected integer dtype, got dtype {axes.dtype}")
-        if known is not None:
+        if ndims is not None:
             if axes.shape.ndims != 0:
                 raise ValueError(f"Expected scalar event_ndims, got shape {axes.shape}")
-            if at_least > known:
-                raise ValueError(f"event_ndims ({known}) must be larger than min_event_ndims ({at_least})")
+            if at_least > ndims:
+                raise ValueError(f"event_ndims ({ndims}) must be larger than min_event_ndims ({at_least})")
         elif self.validate_args:
             checks.append(assert_greater_equal(axes, at_least))
         if axes.shape.is_fully_defined():
@@ -385,7 +385,7 @@ class Bijector(abc.ABC):
             checks.append(assert_rank(axes, 0, message="Expected scalar."))
         return checks
 
-    # Inside
+    # Internals
 
     @contextlib.contextmanager
     def _name_scope(self, name: str | None = None, values: list[Any] | None = None) -> Iterator[str]:
@@ -405,10 +405,10 @@ class Bijector(abc.ABC):
     def _known(table: dict[Any, _Known], at: Tensor, kwargs: dict[str, Any], new: _Known) -> _Known:
         return table.get(_key(at, kwargs), new)
 
-    def _remember(self, known: _Known, kwargs: dict[str, Any]) -> None:
-        for table, at in ((self._from_x, known.x), (self._from_y, known.y)):
+    def _remember(self, cached: _Known, kwargs: dict[str, Any]) -> None:
+        for table, at in ((self._from_x, cached.x), (self._from_y, cached.y)):
             if at is not None:
-                table[_key(at, kwargs)] = known
+                table[_key(at, kwargs)] = cached
 
 
 def _key(at: Tensor, kwargs: dict[str, Any]) -> Any:
@@ -416,17 +416,17 @@ def _key(at: Tensor, kwargs: dict[str, Any]) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """What stands for a value in a table."""
+    """Return a hashable key for a value."""
     if isinstance(value, (list, tuple)):
         return tuple(map(_hashable, value))
     return id(value) if isinstance(value, (Tensor, np.ndarray)) else value
 
 
-def _axes(count: Any, which: str) -> int:
+def _axes(count: Any, direction: str) -> int:
     if not isinstance(count, int):
-        raise TypeError(f"Expected {which}_min_event_ndims to be of type int, got {type(count).__name__}")
+        raise TypeError(f"Expected {direction}_min_event_ndims to be of type int, got {type(count).__name__}")
     if count < 0:
-        raise ValueError(f"{which}_min_event_ndims must be a non-negative integer.")
+        raise ValueError(f"{direction}_min_event_ndims must be a non-negative integer.")
     return count
 
 
@@ -436,20 +436,20 @@ def _in_small_letters(name: str) -> str:
 
 
 def _known_event_ndims(event_ndims: Any) -> int | None:
-    known = static_value(event_ndims)
-    if isinstance(known, (np.generic, np.ndarray)):
-        if known.dtype not in (np.int32, np.int64):
-            raise ValueError(f"Expected integer dtype, got dtype {known.dtype}")
-        if known.ndim:
-            raise ValueError(f"Expected a scalar integer, got {known}")
-    return None if known is None else int(known)
+    static_ndims = static_value(event_ndims)
+    if isinstance(static_ndims, (np.generic, np.ndarray)):
+        if static_ndims.dtype not in (np.int32, np.int64):
+            raise ValueError(f"Expected integer dtype, got dtype {static_ndims.dtype}")
+        if static_ndims.ndim:
+            raise ValueError(f"Expected a scalar integer, got {static_ndims}")
+    return None if static_ndims is None else int(static_ndims)
 
 
 class Identity(Bijector):
-    """The function that changes nothing.
+    """The identity function.
 
     Args:
-        validate_args: whether arguments are checked when the graph runs.
+        validate_args: whether to check arguments at run time.
         name: name of its scope.
     """
 

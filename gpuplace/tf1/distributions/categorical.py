@@ -33,15 +33,14 @@ from gpuplace.typing import TensorLike
 
 
 class Categorical(Distribution):
-    """Distributions of the number of one of several classes.
+    """Distributions over the class indices.
 
     Args:
-        logits: logarithms of probabilities that need not sum to 1, a class along the last axis; either these or
-            ``probs`` are given.
+        logits: unnormalised log-probabilities, with the classes along the last axis; an alternative to ``probs``.
         probs: probabilities of the classes.
-        dtype: type of samples.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        dtype: dtype of samples.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
@@ -64,7 +63,7 @@ class Categorical(Distribution):
             )
             if validate_args:
                 self._logits = embed_check_categorical_event_shape(self._logits)
-            self._keep_sizes(self._logits.shape.with_rank_at_least(1))
+            self._store_sizes(self._logits.shape.with_rank_at_least(1))
         super().__init__(
             dtype=dtype,
             reparameterization_type=NOT_REPARAMETERIZED,
@@ -75,8 +74,8 @@ class Categorical(Distribution):
             name=scope,
         )
 
-    def _keep_sizes(self, static: TensorShape) -> None:
-        """Rank and sizes of the batch and the number of classes, constants where they are known."""
+    def _store_sizes(self, static: TensorShape) -> None:
+        """Store the rank and sizes of the batch and the number of classes, as constants if they are known."""
         if static.ndims is not None:
             self._batch_rank = convert_to_tensor(static.ndims - 1, dtype=int32, name="batch_rank")
         else:
@@ -97,12 +96,12 @@ class Categorical(Distribution):
 
     @property
     def event_size(self) -> Tensor:
-        """How many classes there are, an int32 scalar."""
+        """Number of classes, an int32 scalar."""
         return self._event_size
 
     @property
     def logits(self) -> Tensor:
-        """Logarithms of probabilities that need not sum to 1."""
+        """Unnormalised log-probabilities."""
         return self._logits
 
     @property
@@ -137,28 +136,28 @@ class Categorical(Distribution):
         return embed_check_integer_casting_closed(k, target_dtype=int32) if self.validate_args else k
 
     def _cdf(self, k: Any) -> Tensor:
-        k, probs = self._alike(self._classes(k), self.probs)
+        k, probs = self._broadcast(self._classes(k), self.probs)
         rows = reshape(probs, (-1, self._event_size))
         below = sequence_mask(reshape(k, [-1]), self._event_size)
         sums = reduce_sum(where(below, rows, zeros_like(rows)), axis=-1)
         return reshape(sums, shape(k))
 
     def _log_prob(self, k: Any) -> Tensor:
-        k, logits = self._alike(self._classes(k), self.logits)
+        k, logits = self._broadcast(self._classes(k), self.logits)
         return -sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 
-    def _alike(self, event: Tensor, params: Tensor) -> tuple[Tensor, Tensor]:
-        """Values as integers and parameters, broadcast to one batch shape."""
+    def _broadcast(self, event: Tensor, params: Tensor) -> tuple[Tensor, Tensor]:
+        """Return values as integers, and parameters, broadcast to one batch shape."""
         if event.dtype.is_floating:
             event = cast(event, dtype=int32)
         elif not event.dtype.is_integer:
             raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({self.dtype.base_dtype})")
-        known = (
+        has_static_shapes = (
             params.shape.ndims is not None
             and params.shape[:-1].is_fully_defined()
             and event.shape.is_fully_defined()
         )
-        if known and params.shape[:-1] == event.shape:
+        if has_static_shapes and params.shape[:-1] == event.shape:
             return event, params
         params = params * ones_like(event[..., None], dtype=params.dtype)
         event = event * ones(shape(params)[:-1], dtype=event.dtype)
@@ -170,9 +169,9 @@ class Categorical(Distribution):
         return -reduce_sum(log_softmax(self.logits) * self.probs, axis=-1)
 
     def _mode(self) -> Tensor:
-        found = cast(argmax(self.logits, axis=self._batch_rank), self.dtype)
-        found.set_shape(self.batch_shape)
-        return found
+        mode = cast(argmax(self.logits, axis=self._batch_rank), self.dtype)
+        mode.set_shape(self.batch_shape)
+        return mode
 
 
 @RegisterKL(Categorical, Categorical)

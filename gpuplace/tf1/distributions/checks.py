@@ -1,6 +1,6 @@
-"""Parameters of distributions: conversions, and checks that run with the graph.
+"""Parameters of distributions: conversions, and checks at run time.
 
-Names that begin with ``embed_check`` give their argument back as a tensor that waits for the checks.
+Functions named ``embed_check...`` return their argument as a tensor that depends on the checks.
 
 Source: tensorflow/python/ops/distributions/util.py, release 1.15.
 """
@@ -37,7 +37,7 @@ from gpuplace.shapes import dimension_value
 from gpuplace.typing import TensorLike
 
 _WHOLE = {float16: int16, float32: int32, float64: int64}
-"""Floating type -> the integers that its whole numbers are compared with."""
+"""Floating dtype -> the integer dtype that its whole numbers are compared in."""
 
 _UNSIGNED = frozenset({bool_type, uint8, uint16})
 _SIGNED = frozenset({float16, float32, float64, int8, int16, int32, int64})
@@ -51,18 +51,18 @@ def assert_integer_form(
     int_dtype: DType | None = None,
     name: str = "assert_integer_form",
 ) -> Operation:
-    """Returns an operation that fails unless all elements are whole numbers.
+    """Return an operation that fails unless all elements are whole numbers.
 
     Args:
         x: numbers.
-        data: a list of tensors and texts that the failure shows.
-        summarize: how many elements of each it shows. None: 3.
-        message: a text put in front.
-        int_dtype: the integers they are compared with; None: those of the size of the type.
+        data: a list of tensors and strings that the error shows.
+        summarize: number of elements that it shows of each; None for 3.
+        message: prefix of the error message.
+        int_dtype: the integer dtype for the comparison; None for the one of equal size.
         name: name of the scope.
 
     Raises:
-        TypeError: the type is none that is known.
+        TypeError: the dtype is unknown.
     """
     with name_scope(name, values=[x, data]):
         x = convert_to_tensor(x, name="x")
@@ -80,7 +80,7 @@ def assert_integer_form(
 def embed_check_nonnegative_integer_form(
     x: TensorLike, name: str = "embed_check_nonnegative_integer_form"
 ) -> Tensor:
-    """Returns numbers that are checked, when they run, to be whole and not negative.
+    """Return numbers that are checked at run time to be whole and not negative.
 
     Args:
         x: numbers.
@@ -102,26 +102,26 @@ def get_logits_and_probs(
     name: str = "get_logits_and_probs",
     dtype: DType | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Returns logits and probabilities, the one computed from the other, which is given.
+    """Return logits and probabilities, computing the one that is not given.
 
     Args:
-        logits: logarithms of odds, or of probabilities that need not sum to 1.
+        logits: log-odds, or unnormalised log-probabilities.
         probs: probabilities.
         multidimensional: whether a distribution has several classes, along the last axis.
-        validate_args: whether they are checked when the graph runs.
+        validate_args: whether to check them at run time.
         name: name of the scope.
-        dtype: their type; None: what the value suggests.
+        dtype: their dtype; None: inferred from the value.
 
     Raises:
         ValueError: both are given, or neither.
-        TypeError: they are not floating.
+        TypeError: the dtype is not floating.
     """
     with name_scope(name, values=[probs, logits]):
-        given: Any = logits if probs is None else probs
+        argument: Any = logits if probs is None else probs
         if (probs is None) == (logits is None):
             raise ValueError("Must pass probs or logits, but not both.")
         if probs is None:
-            logits = convert_to_tensor(given, name="logits", dtype=dtype)
+            logits = convert_to_tensor(argument, name="logits", dtype=dtype)
             if not logits.dtype.is_floating:
                 raise TypeError("logits must having floating type.")
             if multidimensional:
@@ -129,7 +129,7 @@ def get_logits_and_probs(
                     logits = embed_check_categorical_event_shape(logits)
                 return logits, softmax(logits, name="probs")
             return logits, sigmoid(logits, name="probs")
-        probs = convert_to_tensor(given, name="probs", dtype=dtype)
+        probs = convert_to_tensor(argument, name="probs", dtype=dtype)
         if not probs.dtype.is_floating:
             raise TypeError("probs must having floating type.")
         if validate_args:
@@ -148,13 +148,13 @@ def _checked_probs(probs: Tensor, multidimensional: bool) -> Tensor:
         probs = embed_check_categorical_event_shape(probs)
         checks.append(assert_near(reduce_sum(probs, -1), one, message="probs does not sum to 1."))
     else:
-        told = "probs has components greater than 1."
-        checks.append(assert_less_equal(probs, one, message=told))
+        message = "probs has components greater than 1."
+        checks.append(assert_less_equal(probs, one, message=message))
     return with_dependencies(checks, probs)
 
 
 def _largest_integer(dtype: DType) -> int:
-    """The largest whole number below which a type has all of them."""
+    """Return the largest whole number up to which a dtype represents all of them."""
     dtype = dtype.base_dtype
     if dtype not in _UNSIGNED | _SIGNED:
         raise TypeError(f"Unrecognized dtype: {dtype.name}")
@@ -176,15 +176,15 @@ def _is_integer_like(dtype: DType) -> bool:
 def embed_check_categorical_event_shape(
     categorical_param: TensorLike, name: str = "embed_check_categorical_event_shape"
 ) -> Tensor:
-    """Returns parameters that are checked to have two classes or more, and no more than their type can count.
+    """Return parameters that are checked to have at least two classes, and no more than their dtype can count.
 
     Args:
-        categorical_param: parameters, a class along the last axis.
+        categorical_param: parameters, with the classes along the last axis.
         name: name of the scope.
 
     Raises:
-        TypeError: their type is not known.
-        ValueError: the number of classes is known, and wrong.
+        TypeError: their dtype is unknown.
+        ValueError: the number of classes is known to be wrong.
     """
     with name_scope(name, values=[categorical_param]):
         x = convert_to_tensor(categorical_param, name="categorical_param")
@@ -227,16 +227,16 @@ def embed_check_integer_casting_closed(
     assert_nonnegative: bool = True,
     name: str = "embed_check_casting_closed",
 ) -> Tensor:
-    """Returns numbers that are checked, when they run, to be the same in another type.
+    """Return numbers that are checked at run time to stay the same in another dtype.
 
     Args:
-        x: numbers, of which either type has integers.
-        target_dtype: the other type.
-        assert_nonnegative: whether they are checked not to be negative as well.
+        x: numbers; this dtype or the other must be an integer dtype.
+        target_dtype: the other dtype.
+        assert_nonnegative: whether to check that they are not negative too.
         name: name of the scope.
 
     Raises:
-        TypeError: one of the types is not known, or neither has integers.
+        TypeError: a dtype is unknown, or neither is an integer dtype.
     """
     with name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
@@ -255,24 +255,24 @@ def embed_check_integer_casting_closed(
         if assert_nonnegative:
             checks.append(assert_non_negative(x, message="Elements must be non-negative."))
         if x.dtype.is_floating:
-            told = f"Elements must be {target_dtype.name}-equivalent."
-            checks.append(assert_integer_form(x, int_dtype=target_dtype, message=told))
+            message = f"Elements must be {target_dtype.name}-equivalent."
+            checks.append(assert_integer_form(x, int_dtype=target_dtype, message=message))
         else:
             most, least = _largest_integer(target_dtype), _smallest_integer(target_dtype)
             if _largest_integer(x.dtype) > most:
                 checks.append(assert_less_equal(x, most, message=f"Elements cannot exceed {most}."))
             if not assert_nonnegative and _smallest_integer(x.dtype) < least:
-                told = f"Elements cannot be smaller than {least}."
-                checks.append(assert_greater_equal(x, least, message=told))
+                message = f"Elements cannot be smaller than {least}."
+                checks.append(assert_greater_equal(x, least, message=message))
         return with_dependencies(checks, x) if checks else x
 
 
 def log_combinations(n: TensorLike, counts: TensorLike, name: str = "log_combinations") -> Tensor:
-    """Returns the logarithm of the multinomial coefficient ``n! / (counts[0]! counts[1]! ...)``.
+    """Return the logarithm of the multinomial coefficient ``n! / (counts[0]! counts[1]! ...)``.
 
     Args:
-        n: how many things there are.
-        counts: how many of each kind, along the last axis.
+        n: number of items.
+        counts: number of items of each class, along the last axis.
         name: name of the scope.
     """
     with name_scope(name, values=[n, counts]):
@@ -282,13 +282,13 @@ def log_combinations(n: TensorLike, counts: TensorLike, name: str = "log_combina
 
 
 def gen_new_seed(seed: int | None, salt: str) -> int | None:
-    """Returns another seed, made of one and a word.
+    """Return a new seed derived from a seed and a word.
 
     >>> gen_new_seed(None, "beta") is None, gen_new_seed(1, "beta") == gen_new_seed(1, "beta")
     (True, True)
 
     Args:
-        seed: a seed; None: none.
+        seed: a seed, or None.
         salt: the word.
     """
     if seed is None:

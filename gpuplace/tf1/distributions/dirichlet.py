@@ -33,9 +33,9 @@ class Dirichlet(Distribution):
     """Dirichlet distributions, of vectors of positive numbers that sum to 1.
 
     Args:
-        concentration: parameters above zero, along the last axis one for each number of a vector.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration: positive parameters; the last axis holds one for each element of a vector.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -48,8 +48,8 @@ class Dirichlet(Distribution):
     ) -> None:
         parameters = dict(locals())
         with name_scope(name, values=[concentration]) as scope:
-            given = convert_to_tensor(concentration, name="concentration")
-            self._concentration = self._checked_parameter(given) if validate_args else given
+            parameter = convert_to_tensor(concentration, name="concentration")
+            self._concentration = self._checked_parameter(parameter) if validate_args else parameter
             self._total_concentration = reduce_sum(self._concentration, -1)
         super().__init__(
             dtype=self._concentration.dtype,
@@ -68,7 +68,7 @@ class Dirichlet(Distribution):
 
     @property
     def total_concentration(self) -> Tensor:
-        """Their sums over the last axis."""
+        """Sums of the parameters over the last axis."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -98,9 +98,9 @@ class Dirichlet(Distribution):
 
     def _entropy(self) -> Tensor:
         k = cast(self.event_shape_tensor()[0], self.dtype)
-        found = lbeta(self.concentration)
-        found = found + (self.total_concentration - k) * digamma(self.total_concentration)
-        return found - reduce_sum((self.concentration - 1.0) * digamma(self.concentration), axis=-1)
+        entropy = lbeta(self.concentration)
+        entropy = entropy + (self.total_concentration - k) * digamma(self.total_concentration)
+        return entropy - reduce_sum((self.concentration - 1.0) * digamma(self.concentration), axis=-1)
 
     def _mean(self) -> Tensor:
         return self.concentration / self.total_concentration[..., None]
@@ -118,14 +118,14 @@ class Dirichlet(Distribution):
         return rsqrt(1.0 + self.total_concentration[..., None])
 
     def _mode(self) -> Tensor:
-        """The mode, where all parameters are above 1."""
+        """Return the mode, which is defined if all parameters are above 1."""
         k = cast(self.event_shape_tensor()[0], self.dtype)
         mode = (self.concentration - 1.0) / (self.total_concentration[..., None] - k)
         if self.allow_nan_stats:
             nan = fill(shape(mode), self.dtype.as_numpy_dtype(np.nan), name="nan")
             return where_v2(reduce_all(self.concentration > 1.0, axis=-1), mode, nan)
-        told = "Mode undefined when any concentration <= 1"
-        check = assert_less(ones([], self.dtype), self.concentration, message=told)
+        message = "Mode undefined when any concentration <= 1"
+        check = assert_less(ones([], self.dtype), self.concentration, message=message)
         return with_dependencies([check], mode)
 
     @staticmethod
@@ -156,5 +156,5 @@ def _kl_dirichlet_dirichlet(d1: Dirichlet, d2: Dirichlet, name: str | None = Non
         of_sum = digamma(reduce_sum(d1.concentration, axis=-1, keepdims=True))
         of_each = digamma(d1.concentration) - of_sum
         apart = d1.concentration - d2.concentration
-        found = reduce_sum(apart * of_each, axis=-1) - lbeta(d1.concentration)
-        return found + lbeta(d2.concentration)
+        divergence = reduce_sum(apart * of_each, axis=-1) - lbeta(d1.concentration)
+        return divergence + lbeta(d2.concentration)

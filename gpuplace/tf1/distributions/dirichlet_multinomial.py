@@ -35,13 +35,13 @@ from gpuplace.typing import TensorLike
 
 
 class DirichletMultinomial(Distribution):
-    """Distributions of how often classes are drawn, when their probabilities are drawn before of a Dirichlet one.
+    """Distributions of class counts whose probabilities are first drawn from a Dirichlet distribution.
 
     Args:
-        total_count: how many draws there are.
-        concentration: the Dirichlet distribution's parameters, along the last axis one a class.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        total_count: number of draws.
+        concentration: the Dirichlet distribution's parameters; the last axis holds one for each class.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -56,10 +56,10 @@ class DirichletMultinomial(Distribution):
         parameters = dict(locals())
         with name_scope(name, values=[total_count, concentration]) as scope:
             self._total_count = checked_total_count(total_count, validate_args)
-            given = convert_to_tensor(concentration, name="concentration")
+            parameter = convert_to_tensor(concentration, name="concentration")
             if validate_args:
-                given = embed_check_categorical_event_shape(given)
-            self._concentration = checked_concentration(given, validate_args)
+                parameter = embed_check_categorical_event_shape(parameter)
+            self._concentration = checked_concentration(parameter, validate_args)
             self._total_concentration = reduce_sum(self._concentration, -1)
         super().__init__(
             dtype=self._concentration.dtype,
@@ -73,17 +73,17 @@ class DirichletMultinomial(Distribution):
 
     @property
     def total_count(self) -> Tensor:
-        """How many draws there are."""
+        """Number of draws."""
         return self._total_count
 
     @property
     def concentration(self) -> Tensor:
-        """The parameters, one a class."""
+        """The parameters, one for each class."""
         return self._concentration
 
     @property
     def total_concentration(self) -> Tensor:
-        """Their sums over the last axis."""
+        """Sums of the parameters over the last axis."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -114,8 +114,8 @@ class DirichletMultinomial(Distribution):
     def _log_prob(self, counts: Tensor) -> Tensor:
         """``counts`` are whole numbers of 0 or more that sum to ``total_count`` along the last axis."""
         if self.validate_args:
-            told = "counts last-dimension must sum to `self.total_count`"
-            counts = checked_counts(counts, self.total_count, told)
+            message = "counts last-dimension must sum to `self.total_count`"
+            counts = checked_counts(counts, self.total_count, message)
         of_one_order = lbeta(self.concentration + counts) - lbeta(self.concentration)
         return of_one_order + log_combinations(self.total_count, counts)
 
@@ -140,23 +140,23 @@ class DirichletMultinomial(Distribution):
 
 
 def checked_total_count(total_count: TensorLike, validate_args: bool) -> Tensor:
-    """A number of draws as a tensor, checked when it runs to be a whole number of 0 or more.
+    """Return a number of draws as a tensor that is checked at run time to be a whole number of 0 or more.
 
     Args:
         total_count: the number.
-        validate_args: whether it is checked.
+        validate_args: whether to check it.
     """
     count = convert_to_tensor(total_count, name="total_count")
     return embed_check_nonnegative_integer_form(count) if validate_args else count
 
 
 def checked_counts(counts: Tensor, total_count: Tensor, message: str) -> Tensor:
-    """Counts that are checked, when they run, to be whole numbers of 0 or more with the right sum.
+    """Return counts that are checked at run time to be whole numbers of 0 or more with the right sum.
 
     Args:
-        counts: one a class, along the last axis.
+        counts: the count of each class, along the last axis.
         total_count: their sum.
-        message: what is said where the sum is another.
+        message: error message for a wrong sum.
     """
     counts = embed_check_nonnegative_integer_form(counts)
     check = assert_equal(total_count, reduce_sum(counts, -1), message=message)

@@ -1,12 +1,13 @@
-"""What all distributions have in common: samples, probabilities, statistics, and the shapes of these.
+"""Base of all distributions: samples, probabilities and statistics, and their shapes.
 
-A distribution has three shapes, which stand one after the other in a sample's::
+A distribution has three shapes, whose concatenation is the shape of a sample::
 
     sample_shape        batch_shape                 event_shape
-    how many draws      how many distributions      one draw: () for numbers, (k,) for vectors
+    number of samples   number of distributions     one sample: () for scalars, (k,) for vectors
 
-Public methods open a scope (``Normal/log_prob``) and call the method of the same name with an underscore. A class of
-distributions defines those; where it lacks one, another may do: ``prob`` is ``exp`` of ``log_prob``, and so on.
+Public methods open a scope (``Normal/log_prob``) and call the private method of the same name. Subclasses
+define these private methods. If one is missing, another may replace it: ``prob`` is ``exp`` of ``log_prob``,
+for example.
 
 Source: tensorflow/python/ops/distributions/distribution.py, release 1.15.
 """
@@ -40,9 +41,9 @@ from gpuplace.typing import ShapeLike, SizesLike, TensorLike
 
 
 class ReparameterizationType:
-    """Whether samples are functions of the parameters that gradients flow through.
+    """Whether samples are differentiable functions of the parameters.
 
-    Only the two that there are, ``FULLY_REPARAMETERIZED`` and ``NOT_REPARAMETERIZED``, equal themselves.
+    The two instances, ``FULLY_REPARAMETERIZED`` and ``NOT_REPARAMETERIZED``, are equal only to themselves.
 
     Args:
         rep_type: its name.
@@ -65,26 +66,26 @@ NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
 
 
 class Distribution:
-    """A batch of distributions of the same kind, the base of all kinds.
+    """A batch of distributions of one family; the base of all families.
 
     >>> import gpuplace as tf
     >>> normal = tf.distributions.Normal(loc=[0.0, 1.0], scale=2.0)
     >>> normal.batch_shape, normal.event_shape, normal.sample(3).shape
     (TensorShape([Dimension(2)]), TensorShape([]), TensorShape([Dimension(3), Dimension(2)]))
 
-    A class below it defines ``_sample_n``, ``_log_prob``, ``_mean`` and the like, without the argument ``name``.
+    A subclass defines ``_sample_n``, ``_log_prob``, ``_mean`` and so on, without the argument ``name``.
 
     Args:
-        dtype: type of samples; None: any.
+        dtype: dtype of samples; None for any.
         reparameterization_type: whether gradients flow through samples.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         parameters: the constructor's arguments by name, for ``copy``.
-        graph_parents: tensors that it is made of.
-        name: name of its scope; None: the class's.
+        graph_parents: tensors that it depends on.
+        name: name of its scope; None for the class name.
 
     Raises:
-        ValueError: one of ``graph_parents`` is no tensor.
+        ValueError: an element of ``graph_parents`` is not a tensor.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Distribution:
         self._parameters = parameters or {}
         self._name = name
 
-    # What it is
+    # Properties
 
     @property
     def _parameters(self) -> dict[str, Any]:
@@ -118,22 +119,22 @@ class Distribution:
     @_parameters.setter
     def _parameters(self, value: dict[str, Any]) -> None:
         self._parameter_dict = {
-            name: given for name, given in value.items() if name != "self" and not name.startswith("__")
+            name: argument for name, argument in value.items() if name != "self" and not name.startswith("__")
         }
 
     @property
     def name(self) -> str:
-        """The scope of its operations, with a slash at the end."""
+        """The scope of its operations, with a final slash."""
         return self._name
 
     @property
     def dtype(self) -> Any:
-        """The type of samples."""
+        """The dtype of samples."""
         return self._dtype
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The arguments it was made with, by name."""
+        """The constructor's arguments, by name."""
         return dict(self._parameters)
 
     @property
@@ -143,19 +144,19 @@ class Distribution:
 
     @property
     def allow_nan_stats(self) -> bool:
-        """Whether a statistic that is not defined is NaN rather than an error."""
+        """Whether an undefined statistic is NaN rather than an error."""
         return self._allow_nan_stats
 
     @property
     def validate_args(self) -> bool:
-        """Whether parameters and values are checked when the graph runs."""
+        """Whether parameters and values are checked at run time."""
         return self._validate_args
 
     def copy(self, **override_parameters_kwargs: Any) -> Any:
-        """Returns a distribution of the same class, made with the same arguments.
+        """Return a distribution of the same class with the same constructor arguments.
 
         Args:
-            **override_parameters_kwargs: arguments in place of those it was made with.
+            **override_parameters_kwargs: arguments that replace the original ones.
         """
         return type(self)(**{**self.parameters, **override_parameters_kwargs})
 
@@ -178,27 +179,27 @@ class Distribution:
     def param_shapes(
         cls, sample_shape: SizesLike, name: str = "DistributionParamShapes"
     ) -> dict[str, Tensor]:
-        """Returns the shapes that the parameters need for samples of a shape.
+        """Return the parameter shapes that give samples of a certain shape.
 
         Args:
-            sample_shape: sizes that ``sample()`` is to have.
+            sample_shape: desired sizes of ``sample()``.
             name: name of the scope.
 
         Returns:
-            Vectors of sizes by the names of the parameters.
+            Dict from parameter name to a vector of sizes.
         """
         with name_scope(name, values=[sample_shape]):
             return cls._param_shapes(sample_shape)
 
     @classmethod
     def param_static_shapes(cls, sample_shape: ShapeLike) -> dict[str, TensorShape]:
-        """Returns the shapes that the parameters need, where they are known without running anything.
+        """Return the parameter shapes as far as they are known without running the graph.
 
         Args:
-            sample_shape: sizes that ``sample()`` is to have.
+            sample_shape: desired sizes of ``sample()``.
 
         Raises:
-            ValueError: they are not known.
+            ValueError: the shapes are unknown.
         """
         sizes: Any = sample_shape
         if isinstance(sizes, TensorShape):
@@ -219,12 +220,12 @@ class Distribution:
 
     @property
     def batch_shape(self) -> TensorShape:
-        """The shape of one draw of single numbers, as far as it is known."""
+        """The shape of the batch of distributions, as far as it is known."""
         return as_shape(self._batch_shape())
 
     @property
     def event_shape(self) -> TensorShape:
-        """The shape of one draw of one distribution, as far as it is known."""
+        """The shape of one sample of one distribution, as far as it is known."""
         return as_shape(self._event_shape())
 
     def _batch_shape(self) -> Any:
@@ -234,7 +235,7 @@ class Distribution:
         return TensorShape(None)
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """Returns the batch shape as an int32 vector.
+        """Return the batch shape as an int32 vector.
 
         Args:
             name: name of the scope.
@@ -242,24 +243,24 @@ class Distribution:
         return self._shape_tensor("batch_shape", name)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
-        """Returns the event shape as an int32 vector.
+        """Return the event shape as an int32 vector.
 
         Args:
             name: name of the scope.
         """
         return self._shape_tensor("event_shape", name)
 
-    def _shape_tensor(self, which: str, name: str) -> Tensor:
+    def _shape_tensor(self, method: str, name: str) -> Tensor:
         with self._name_scope(name):
-            static: TensorShape = getattr(self, which)
+            static: TensorShape = getattr(self, method)
             if static.is_fully_defined():
                 sizes: Any = static.as_list()
-                return convert_to_tensor(sizes, dtype=int32, name=which)
-            found: Tensor = self._own(f"{which}_tensor")
-            return found
+                return convert_to_tensor(sizes, dtype=int32, name=method)
+            dynamic: Tensor = self._own(f"{method}_tensor")
+            return dynamic
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
-        """Returns whether one draw of one distribution is a single number, a boolean.
+        """Return whether a sample of one distribution is a scalar, as a boolean tensor.
 
         Args:
             name: name of the scope.
@@ -267,7 +268,7 @@ class Distribution:
         return self._is_scalar(self.event_shape, self.event_shape_tensor, name, "is_scalar_event")
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
-        """Returns whether it is one distribution, a boolean.
+        """Return whether the batch has a single distribution, as a boolean tensor.
 
         Args:
             name: name of the scope.
@@ -278,27 +279,27 @@ class Distribution:
         self, static: TensorShape, make_tensor: Callable[[], Tensor], name: str, of_constant: str
     ) -> Tensor:
         with self._name_scope(name):
-            known: Any
+            is_scalar: Any
             if static.ndims is not None:
-                known = static.ndims == 0
+                is_scalar = static.ndims == 0
             else:
                 sizes = make_tensor()
                 length = sizes.shape.as_list() if sizes.shape.ndims is not None else [None]
-                known = length == [0] if length[0] is not None else equal(shape(sizes)[0], 0)
-            return convert_to_tensor(known, name=of_constant)
+                is_scalar = length == [0] if length[0] is not None else equal(shape(sizes)[0], 0)
+            return convert_to_tensor(is_scalar, name=of_constant)
 
     # Samples
 
     def sample(
         self, sample_shape: SizesLike = (), seed: int | None = None, name: str = "sample", **kwargs: Any
     ) -> Tensor:
-        """Returns draws.
+        """Return samples.
 
         Args:
-            sample_shape: how many of each distribution: a number or sizes.
+            sample_shape: number of samples of each distribution: an integer or sizes.
             seed: seed of the operation.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_sample_n``.
+            **kwargs: arguments of subclasses, for ``_sample_n``.
 
         Returns:
             A tensor of shape ``sample_shape + batch_shape + event_shape``.
@@ -316,33 +317,33 @@ class Distribution:
 
     @staticmethod
     def _reshaped(drawn: Tensor, sample_sizes: Tensor) -> Tensor:
-        """Numbered draws as draws in a shape."""
+        """Reshape samples from one axis to the sample shape."""
         of_one = shape(drawn)[1:]
         return reshape(drawn, concat([sample_sizes, of_one], 0))
 
     def _sample_sizes(self, sample_shape: Any) -> tuple[Tensor, Any]:
-        """The sizes of samples as a vector, and how many they are together."""
+        """Return the sample sizes as a vector, and their product."""
         sizes = convert_to_tensor(sample_shape, dtype=int32, name="sample_shape")
-        known = static_value(sizes)
-        count: Any = reduce_prod(sizes) if known is None else np.prod(known, dtype=np.int32)
+        static_sizes = static_value(sizes)
+        count: Any = reduce_prod(sizes) if static_sizes is None else np.prod(static_sizes, dtype=np.int32)
         rank_of_sizes = sizes.shape.ndims
         if rank_of_sizes is None:
             is_number = equal(rank(sizes), 0)
-            wanted = pick_vector(is_number, np.array([1], np.int32), shape(sizes))
-            sizes = reshape(sizes, wanted)
+            new_shape = pick_vector(is_number, np.array([1], np.int32), shape(sizes))
+            sizes = reshape(sizes, new_shape)
         elif rank_of_sizes == 0:
-            if known is None:
+            if static_sizes is None:
                 sizes = reshape(sizes, [1])
             else:
-                sizes = convert_to_tensor(np.array([known], np.int32), name="sample_shape")
+                sizes = convert_to_tensor(np.array([static_sizes], np.int32), name="sample_shape")
         elif rank_of_sizes != 1:
             raise ValueError("Input is neither scalar nor vector.")
         return sizes, count
 
     def _set_sample_static_shape(self, x: Tensor, sample_shape: Tensor) -> Tensor:
-        """What is known of a sample's shape, written into the tensor."""
-        known = static_value(sample_shape)
-        sample = TensorShape(None if known is None else known)
+        """Set the static shape of a sample as far as it is known."""
+        static_sizes = static_value(sample_shape)
+        sample = TensorShape(None if static_sizes is None else static_sizes)
         parts = [sample, self.batch_shape, self.event_shape]
         ranks = [part.ndims for part in parts]
         whole = x.shape.ndims
@@ -369,54 +370,54 @@ class Distribution:
     # Probabilities
 
     def log_prob(self, value: TensorLike, name: str = "log_prob", **kwargs: Any) -> Tensor:
-        """Returns the logarithm of the probability, or of its density, at values.
+        """Return the log-probability, or the log-density, at values.
 
         Args:
-            value: numbers of a shape that broadcasts with batch and event shape.
+            value: numbers whose shape broadcasts with the batch and event shapes.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_log_prob``.
+            **kwargs: arguments of subclasses, for ``_log_prob``.
         """
         return self._of_value("log_prob", value, name, log, "prob", kwargs)
 
     def prob(self, value: TensorLike, name: str = "prob", **kwargs: Any) -> Tensor:
-        """Returns the probability, or its density, at values.
+        """Return the probability, or the density, at values.
 
         Args:
-            value: numbers of a shape that broadcasts with batch and event shape.
+            value: numbers whose shape broadcasts with the batch and event shapes.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_prob``.
+            **kwargs: arguments of subclasses, for ``_prob``.
         """
         return self._of_value("prob", value, name, exp, "log_prob", kwargs)
 
     def log_cdf(self, value: TensorLike, name: str = "log_cdf", **kwargs: Any) -> Tensor:
-        """Returns the logarithm of the probability of at most a value.
+        """Return the logarithm of the probability of at most a value.
 
         Args:
-            value: numbers of a shape that broadcasts with batch and event shape.
+            value: numbers whose shape broadcasts with the batch and event shapes.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_log_cdf``.
+            **kwargs: arguments of subclasses, for ``_log_cdf``.
         """
         return self._of_value("log_cdf", value, name, log, "cdf", kwargs)
 
     def cdf(self, value: TensorLike, name: str = "cdf", **kwargs: Any) -> Tensor:
-        """Returns the probability of at most a value.
+        """Return the probability of at most a value.
 
         Args:
-            value: numbers of a shape that broadcasts with batch and event shape.
+            value: numbers whose shape broadcasts with the batch and event shapes.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_cdf``.
+            **kwargs: arguments of subclasses, for ``_cdf``.
         """
         return self._of_value("cdf", value, name, exp, "log_cdf", kwargs)
 
     def log_survival_function(
         self, value: TensorLike, name: str = "log_survival_function", **kwargs: Any
     ) -> Tensor:
-        """Returns the logarithm of the probability of more than a value.
+        """Return the logarithm of the probability of more than a value.
 
         Args:
-            value: numbers of a shape that broadcasts with batch and event shape.
+            value: numbers whose shape broadcasts with the batch and event shapes.
             name: name of the scope.
-            **kwargs: arguments of classes below.
+            **kwargs: arguments of subclasses.
         """
         with self._name_scope(name, [value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
@@ -426,12 +427,12 @@ class Distribution:
             )
 
     def survival_function(self, value: TensorLike, name: str = "survival_function", **kwargs: Any) -> Tensor:
-        """Returns the probability of more than a value.
+        """Return the probability of more than a value.
 
         Args:
-            value: numbers of a shape that broadcasts with batch and event shape.
+            value: numbers whose shape broadcasts with the batch and event shapes.
             name: name of the scope.
-            **kwargs: arguments of classes below.
+            **kwargs: arguments of subclasses.
         """
         with self._name_scope(name, [value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
@@ -441,38 +442,38 @@ class Distribution:
             )
 
     def quantile(self, value: TensorLike, name: str = "quantile", **kwargs: Any) -> Tensor:
-        """Returns where ``cdf`` has a value.
+        """Return the inverse of ``cdf`` at probabilities.
 
         Args:
-            value: probabilities of a shape that broadcasts with the batch shape.
+            value: probabilities whose shape broadcasts with the batch shape.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_quantile``.
+            **kwargs: arguments of subclasses, for ``_quantile``.
         """
         return self._of_value("quantile", value, name, None, "", kwargs)
 
     def _of_value(
         self,
-        which: str,
+        method: str,
         value: Any,
         name: str,
         function: Callable[[Tensor], Tensor] | None,
         of: str,
         kwargs: dict[str, Any],
     ) -> Tensor:
-        """What the class says of a value, or else ``function`` of another such thing."""
+        """Return the class's own result for a value, or else ``function`` of a related result."""
         with self._name_scope(name, [value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
             if function is None:
-                return self._own(which, value, **kwargs)
+                return self._own(method, value, **kwargs)
             return first_implemented(
-                lambda: self._own(which, value, **kwargs),
+                lambda: self._own(method, value, **kwargs),
                 lambda: function(self._own(of, value, **kwargs)),
             )
 
     # Statistics
 
     def entropy(self, name: str = "entropy") -> Tensor:
-        """Returns the entropy in nats, of the batch shape.
+        """Return the entropy in nats, with the batch shape.
 
         Args:
             name: name of the scope.
@@ -480,7 +481,7 @@ class Distribution:
         return self._statistic("entropy", name)
 
     def mean(self, name: str = "mean") -> Tensor:
-        """Returns the mean, of the batch and event shape.
+        """Return the mean, with the batch and event shape.
 
         Args:
             name: name of the scope.
@@ -488,7 +489,7 @@ class Distribution:
         return self._statistic("mean", name)
 
     def variance(self, name: str = "variance") -> Tensor:
-        """Returns the variance, of the batch and event shape.
+        """Return the variance, with the batch and event shape.
 
         Args:
             name: name of the scope.
@@ -496,7 +497,7 @@ class Distribution:
         return self._statistic("variance", name, square, "stddev")
 
     def stddev(self, name: str = "stddev") -> Tensor:
-        """Returns the standard deviation, of the batch and event shape.
+        """Return the standard deviation, with the batch and event shape.
 
         Args:
             name: name of the scope.
@@ -504,7 +505,7 @@ class Distribution:
         return self._statistic("stddev", name, sqrt, "variance")
 
     def covariance(self, name: str = "covariance") -> Tensor:
-        """Returns the covariances of an event's elements: the batch shape, and one matrix each.
+        """Return the covariance matrices of an event's elements, with the batch shape in front.
 
         Args:
             name: name of the scope.
@@ -512,7 +513,7 @@ class Distribution:
         return self._statistic("covariance", name)
 
     def mode(self, name: str = "mode") -> Tensor:
-        """Returns where the probability is highest, of the batch and event shape.
+        """Return the point of highest probability, with the batch and event shape.
 
         Args:
             name: name of the scope.
@@ -520,35 +521,35 @@ class Distribution:
         return self._statistic("mode", name)
 
     def _statistic(
-        self, which: str, name: str, function: Callable[[Tensor], Tensor] | None = None, of: str = ""
+        self, method: str, name: str, function: Callable[[Tensor], Tensor] | None = None, of: str = ""
     ) -> Tensor:
         with self._name_scope(name):
             if function is None:
-                return self._own(which)
-            return first_implemented(lambda: self._own(which), lambda: function(self._own(of)))
+                return self._own(method)
+            return first_implemented(lambda: self._own(method), lambda: function(self._own(of)))
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
-        """Returns the cross entropy of this distribution and another.
+        """Return the cross entropy of this distribution and another.
 
         Args:
-            other: the other one.
+            other: the other distribution.
             name: name of the scope.
 
         Raises:
-            NotImplementedError: no divergence of the two is known.
+            NotImplementedError: no divergence is registered for the two classes.
         """
         with self._name_scope(name):
             return self._cross_entropy(other)
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
-        """Returns the divergence of Kullback and Leibler from this distribution to another.
+        """Return the Kullback-Leibler divergence from this distribution to another.
 
         Args:
-            other: the other one.
+            other: the other distribution.
             name: name of the scope.
 
         Raises:
-            NotImplementedError: no divergence of the two is known.
+            NotImplementedError: no divergence is registered for the two classes.
         """
         with self._name_scope(name):
             return self._kl_divergence(other)
@@ -559,13 +560,13 @@ class Distribution:
     def _kl_divergence(self, other: Distribution) -> Tensor:
         return kullback_leibler.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 
-    # Inside
+    # Internals
 
-    def _own(self, which: str, *arguments: Any, **kwargs: Any) -> Any:
-        """What the class itself defines."""
-        method = getattr(self, f"_{which}", None)
+    def _own(self, method_name: str, *arguments: Any, **kwargs: Any) -> Any:
+        """Return the result of the class's own method."""
+        method = getattr(self, f"_{method_name}", None)
         if method is None:
-            raise NotImplementedError(f"{which} is not implemented: {type(self).__name__}")
+            raise NotImplementedError(f"{method_name} is not implemented: {type(self).__name__}")
         return method(*arguments, **kwargs)
 
     @contextlib.contextmanager
@@ -578,14 +579,14 @@ class Distribution:
 
 
 def first_implemented(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """The value of the first function, or of the second where the first is not implemented.
+    """Return the value of the first function, or of the second if the first is not implemented.
 
     Args:
         first: a function without arguments.
-        second: another.
+        second: another such function.
 
     Raises:
-        NotImplementedError: neither is; in the words of the first.
+        NotImplementedError: neither is implemented; the message is that of the first.
     """
     try:
         return first()
@@ -597,13 +598,13 @@ def first_implemented(first: Callable[[], Any], second: Callable[[], Any]) -> An
 
 
 def check_graph_parents(parents: list[Any]) -> None:
-    """Says which of what something is made of is no tensor.
+    """Check that all graph parents are tensors.
 
     Args:
-        parents: what it is made of.
+        parents: the graph parents.
 
     Raises:
-        ValueError: one of them is no tensor.
+        ValueError: one of them is not a tensor.
     """
     for index, parent in enumerate(parents):
         if not isinstance(parent, Tensor | Variable):
@@ -611,10 +612,10 @@ def check_graph_parents(parents: list[Any]) -> None:
 
 
 class ScalarDistribution(Distribution):
-    """A distribution of single numbers, whose batch shape is that of its parameters together."""
+    """A distribution of scalars, whose batch shape is the broadcast shape of its parameters."""
 
     _parameter_names: tuple[str, ...] = ()
-    """The attributes that are parameters."""
+    """The names of the attributes that are parameters."""
 
     @classmethod
     def _param_shapes(cls, sample_shape: Any) -> dict[str, Tensor]:
@@ -642,19 +643,19 @@ class ScalarDistribution(Distribution):
         return TensorShape([])
 
     def _numbered_shape(self, n: Any) -> Tensor:
-        """The shape of ``n`` draws."""
+        """Return the shape of ``n`` samples."""
         return concat([[n], self.batch_shape_tensor()], 0)
 
 
 def float_parameters(checks: list[Any], **values: Any) -> list[Tensor]:
-    """Parameters as tensors that wait for checks, all of one floating type.
+    """Return parameters as tensors of one floating dtype that depend on checks.
 
     Args:
-        checks: operations.
-        **values: the parameters by the names of their operations.
+        checks: the check operations.
+        **values: the parameters, by the names of their operations.
 
     Raises:
-        ValueError: their types differ, or are not floating.
+        ValueError: their dtypes differ, or are not floating.
     """
     with get_default_graph().control_dependencies(checks):
         tensors = [identity(value, name=name) for name, value in values.items()]

@@ -1,4 +1,4 @@
-"""The gamma distribution, and the exponential one, which is a gamma distribution.
+"""The gamma distribution, and its special case, the exponential distribution.
 
 Source: tensorflow/python/ops/distributions/gamma.py and exponential.py, release 1.15.
 """
@@ -38,14 +38,14 @@ class Gamma(ScalarDistribution):
     """Gamma distributions.
 
     Args:
-        concentration: shape parameters, above zero.
-        rate: inverse scales, above zero; the shape broadcasts with that of ``concentration``.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration: shape parameters; positive.
+        rate: inverse scales; positive; the shape broadcasts with that of ``concentration``.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the types of the parameters differ, or are not floating.
+        ValueError: the dtypes of the parameters differ, or are not floating.
     """
 
     _parameter_names: tuple[str, ...] = ("concentration", "rate")
@@ -101,8 +101,8 @@ class Gamma(ScalarDistribution):
         return igamma(self.concentration, self.rate * x)
 
     def _entropy(self) -> Tensor:
-        found = self.concentration - log(self.rate) + lgamma(self.concentration)
-        return found + (1.0 - self.concentration) * digamma(self.concentration)
+        entropy = self.concentration - log(self.rate) + lgamma(self.concentration)
+        return entropy + (1.0 - self.concentration) * digamma(self.concentration)
 
     def _mean(self) -> Tensor:
         return self.concentration / self.rate
@@ -114,13 +114,13 @@ class Gamma(ScalarDistribution):
         return sqrt(self.concentration) / self.rate
 
     def _mode(self) -> Tensor:
-        """The mode, for a concentration above 1."""
+        """Return the mode, which is defined for a concentration above 1."""
         mode = (self.concentration - 1.0) / self.rate
         if self.allow_nan_stats:
             nan = fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan), name="nan")
             return where_v2(self.concentration > 1.0, mode, nan)
-        told = "mode not defined when any concentration <= 1"
-        check = assert_less(ones([], self.dtype), self.concentration, message=told)
+        message = "mode not defined when any concentration <= 1"
+        check = assert_less(ones([], self.dtype), self.concentration, message=message)
         return with_dependencies([check], mode)
 
     def _checked(self, x: Tensor) -> Tensor:
@@ -132,13 +132,13 @@ class Exponential(Gamma):
     """Exponential distributions.
 
     Args:
-        rate: inverse scales, above zero.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        rate: inverse scales; positive.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the type of ``rate`` is not floating.
+        ValueError: the dtype of ``rate`` is not floating.
     """
 
     _parameter_names = ("rate",)
@@ -152,10 +152,10 @@ class Exponential(Gamma):
     ) -> None:
         parameters = dict(locals())
         with name_scope(name, values=[rate]) as scope:
-            given = convert_to_tensor(rate, name="rate")
+            parameter = convert_to_tensor(rate, name="rate")
         super().__init__(
-            concentration=ones([], dtype=given.dtype),
-            rate=given,
+            concentration=ones([], dtype=parameter.dtype),
+            rate=parameter,
             validate_args=validate_args,
             allow_nan_stats=allow_nan_stats,
             name=scope,
@@ -168,7 +168,7 @@ class Exponential(Gamma):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         sizes = concat([[n], shape(self._rate)], 0)
-        least = np.finfo(self.dtype.as_numpy_dtype).tiny  # the logarithm of zero is no sample
+        least = np.finfo(self.dtype.as_numpy_dtype).tiny  # zero is excluded because its logarithm is infinite
         drawn = random_uniform(sizes, minval=least, maxval=1.0, seed=seed, dtype=self.dtype)
         return -log(drawn) / self._rate
 

@@ -1,4 +1,4 @@
-"""Divergences of Kullback and Leibler: functions of two distributions, found by the classes of the two.
+"""Kullback-Leibler divergences, which are looked up by the classes of the two distributions.
 
 Source: tensorflow/python/ops/distributions/kullback_leibler.py, release 1.15.
 """
@@ -21,29 +21,29 @@ Divergence = Callable[..., Any]
 """``(a, b, name=None) -> Tensor``."""
 
 DIVERGENCES: dict[tuple[type, type], Divergence] = {}
-"""What is registered, by the two classes."""
+"""Registered functions, by the two classes."""
 
 
 def registered_kl(type_a: type, type_b: type) -> Divergence | None:
-    """The function for two classes, or for the bases of theirs that are nearest; None where there is none.
+    """Return the function for two classes, or for their nearest base classes, or None.
 
     Args:
         type_a: class of the first distribution.
-        type_b: class of the second.
+        type_b: class of the second distribution.
     """
-    found = [
+    candidates = [
         (steps_a + steps_b, DIVERGENCES[above_a, above_b])
         for steps_a, above_a in enumerate(inspect.getmro(type_a))
         for steps_b, above_b in enumerate(inspect.getmro(type_b))
         if (above_a, above_b) in DIVERGENCES
     ]
-    return min(found, key=lambda row: row[0])[1] if found else None
+    return min(candidates, key=lambda row: row[0])[1] if candidates else None
 
 
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the divergence of Kullback and Leibler from one distribution to another.
+    """Return the Kullback-Leibler divergence from one distribution to another.
 
     >>> import gpuplace as tf
     >>> here, there = tf.distributions.Normal(0.0, 1.0), tf.distributions.Normal(1.0, 1.0)
@@ -51,16 +51,16 @@ def kl_divergence(
     0.5
 
     Args:
-        distribution_a: the one that is expected over.
-        distribution_b: the other.
-        allow_nan_stats: whether the result may be NaN; otherwise NaN is an error when it runs.
+        distribution_a: the distribution of the expectation.
+        distribution_b: the other distribution.
+        allow_nan_stats: whether the result may be NaN rather than an error at run time.
         name: name of the scope.
 
     Returns:
-        A tensor of the batch shape of both together.
+        A tensor with the broadcast batch shape.
 
     Raises:
-        NotImplementedError: none is registered for the two.
+        NotImplementedError: no divergence is registered for the two classes.
     """
     function = registered_kl(type(distribution_a), type(distribution_b))
     if function is None:
@@ -69,41 +69,41 @@ def kl_divergence(
             f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"
         )
     with name_scope("KullbackLeibler"):
-        found: Tensor = function(distribution_a, distribution_b, name=name)
+        divergence: Tensor = function(distribution_a, distribution_b, name=name)
         if allow_nan_stats:
-            return found
-        found = identity(found, name="kl")
-        told = (
+            return divergence
+        divergence = identity(divergence, name="kl")
+        message = (
             f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN values (and was "
             "called with allow_nan_stats=False). Values:"
         )
-        check = Assert(logical_not(reduce_any(is_nan(found))), [told, found])
+        check = Assert(logical_not(reduce_any(is_nan(divergence))), [message, divergence])
         with get_default_graph().control_dependencies([check]):
-            return identity(found, name="checked_kl")
+            return identity(divergence, name="checked_kl")
 
 
 def cross_entropy(ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None) -> Tensor:
-    """Returns the cross entropy of two distributions: the entropy of the first and their divergence.
+    """Return the cross entropy of two distributions: the entropy of the first plus their divergence.
 
     Args:
-        ref: the one that is expected over.
-        other: the other.
-        allow_nan_stats: whether the result may be NaN; otherwise NaN is an error when it runs.
+        ref: the distribution of the expectation.
+        other: the other distribution.
+        allow_nan_stats: whether the result may be NaN rather than an error at run time.
         name: name of the scope.
 
     Raises:
-        NotImplementedError: no divergence of the two is registered.
+        NotImplementedError: no divergence is registered for the two classes.
     """
     with name_scope(name, "cross_entropy"):
         return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
 
 
 class RegisterKL:
-    """A decorator of the function that gives the divergence of two classes of distributions.
+    """A decorator that registers the divergence of two classes of distributions.
 
     Args:
-        dist_cls_a: class of the first.
-        dist_cls_b: class of the second.
+        dist_cls_a: class of the first distribution.
+        dist_cls_b: class of the second distribution.
     """
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:

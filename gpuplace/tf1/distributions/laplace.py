@@ -30,13 +30,13 @@ class Laplace(ScalarDistribution):
 
     Args:
         loc: means, floating.
-        scale: how far they spread, above zero; the shape broadcasts with that of ``loc``.
-        validate_args: whether ``scale`` is checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        scale: spread; positive; the shape broadcasts with that of ``loc``.
+        validate_args: whether to check ``scale`` at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the types of ``loc`` and ``scale`` differ, or are not floating.
+        ValueError: the dtypes of ``loc`` and ``scale`` differ, or are not floating.
     """
 
     _parameter_names = ("loc", "scale")
@@ -70,14 +70,14 @@ class Laplace(ScalarDistribution):
 
     @property
     def scale(self) -> Tensor:
-        """How far they spread."""
+        """The spread."""
         return self._scale
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         number = self.dtype.as_numpy_dtype
         drawn = random_uniform(
             shape=self._numbered_shape(n),
-            minval=np.nextafter(number(-1.0), number(0.0)),  # the logarithm of zero is no sample
+            minval=np.nextafter(number(-1.0), number(0.0)),  # the logarithm of zero is infinite
             maxval=1.0,
             dtype=self.dtype,
             seed=seed,

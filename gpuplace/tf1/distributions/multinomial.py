@@ -27,15 +27,14 @@ from gpuplace.typing import TensorLike
 
 
 class Multinomial(Distribution):
-    """Distributions of how often each class is drawn.
+    """Distributions of class counts.
 
     Args:
-        total_count: how many draws there are.
-        logits: logarithms of probabilities that need not sum to 1, a class along the last axis; either these or
-            ``probs`` are given.
+        total_count: number of draws.
+        logits: unnormalised log-probabilities, with the classes along the last axis; an alternative to ``probs``.
         probs: probabilities of the classes.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
@@ -70,12 +69,12 @@ class Multinomial(Distribution):
 
     @property
     def total_count(self) -> Tensor:
-        """How many draws there are."""
+        """Number of draws."""
         return self._total_count
 
     @property
     def logits(self) -> Tensor:
-        """Logarithms of probabilities that need not sum to 1."""
+        """Unnormalised log-probabilities."""
         return self._logits
 
     @property

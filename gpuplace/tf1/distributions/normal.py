@@ -35,13 +35,13 @@ class Normal(ScalarDistribution):
 
     Args:
         loc: means, floating.
-        scale: standard deviations, above zero; its shape broadcasts with that of ``loc``.
-        validate_args: whether ``scale`` is checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        scale: standard deviations; positive; the shape broadcasts with that of ``loc``.
+        validate_args: whether to check ``scale`` at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the types of ``loc`` and ``scale`` differ, or are not floating.
+        ValueError: the dtypes of ``loc`` and ``scale`` differ, or are not floating.
     """
 
     _parameter_names = ("loc", "scale")
@@ -118,7 +118,7 @@ class Normal(ScalarDistribution):
         return self._mean()
 
     def _z(self, x: Tensor) -> Tensor:
-        """How many standard deviations above the mean."""
+        """Return the distance from the mean in standard deviations."""
         with name_scope("standardize", values=[x]):
             return (x - self.loc) / self.scale
 

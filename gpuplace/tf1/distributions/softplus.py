@@ -1,4 +1,4 @@
-"""Distributions whose parameters are first made positive by ``softplus``.
+"""Distributions whose parameters ``softplus`` makes positive.
 
 Source: the classes of these names in tensorflow/python/ops/distributions, release 1.15.
 """
@@ -22,9 +22,9 @@ class NormalWithSoftplusScale(Normal):
 
     Args:
         loc: means, floating.
-        scale: what becomes the standard deviations.
-        validate_args: whether parameters are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        scale: standard deviations before ``softplus``.
+        validate_args: whether to check parameters at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -48,9 +48,9 @@ class LaplaceWithSoftplusScale(Laplace):
 
     Args:
         loc: means, floating.
-        scale: what becomes the scales.
-        validate_args: whether parameters are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        scale: scales before ``softplus``.
+        validate_args: whether to check parameters at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -73,11 +73,11 @@ class StudentTWithAbsDfSoftplusScale(StudentT):
     """Student's t distributions with ``floor(abs(df))`` degrees of freedom and the scale ``softplus(scale)``.
 
     Args:
-        df: what becomes the degrees of freedom.
-        loc: where the middle is.
-        scale: what becomes the scales.
-        validate_args: whether parameters are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        df: degrees of freedom before ``floor(abs(df))``.
+        loc: the centre.
+        scale: scales before ``softplus``.
+        validate_args: whether to check parameters at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -102,9 +102,9 @@ class ExponentialWithSoftplusRate(Exponential):
     """Exponential distributions with the rate ``softplus(rate)``.
 
     Args:
-        rate: what becomes the rates.
-        validate_args: whether parameters are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        rate: rates before ``softplus``.
+        validate_args: whether to check parameters at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -126,10 +126,10 @@ class GammaWithSoftplusConcentrationRate(Gamma):
     """Gamma distributions with the parameters ``softplus(concentration)`` and ``softplus(rate)``.
 
     Args:
-        concentration: what becomes the shape parameters.
-        rate: what becomes the rates.
-        validate_args: whether parameters are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration: shape parameters before ``softplus``.
+        rate: rates before ``softplus``.
+        validate_args: whether to check parameters at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -153,10 +153,10 @@ class BetaWithSoftplusConcentration(Beta):
     """Beta distributions with the parameters ``softplus(concentration1)`` and ``softplus(concentration0)``.
 
     Args:
-        concentration1: what becomes the parameters that pull towards 1.
-        concentration0: what becomes those that pull towards 0.
-        validate_args: whether parameters are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration1: the parameters that pull towards 1, before ``softplus``.
+        concentration0: the parameters that pull towards 0, before ``softplus``.
+        validate_args: whether to check parameters at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 

@@ -1,10 +1,10 @@
-"""Functions of the normal and the Laplace distribution that stay exact far out, also their gradients.
+"""Functions of the normal and Laplace distributions that are accurate in the tails, like their gradients.
 
-The distribution function is built of ``erf`` near zero and ``erfc`` away from it; its logarithm of a series where the
-function itself is too small; its inverse of three rational approximations, one for the middle and two for the tails.
+The distribution function uses ``erf`` near zero and ``erfc`` elsewhere. Its logarithm uses a series where the
+function underflows. Its inverse uses three rational approximations, one for the middle and two for the tails.
 
-Source: S. L. Moshier, Cephes Mathematical Library 2.8, ndtr.c and ndtri.c (coefficients and where each holds);
-tensorflow/python/ops/distributions/special_math.py, release 1.15 (ops, names, where the series begins).
+Source: S. L. Moshier, Cephes Mathematical Library 2.8, ndtr.c and ndtri.c (coefficients and their ranges);
+tensorflow/python/ops/distributions/special_math.py, release 1.15 (ops, names, limits of the series).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gpuplace.ops.math.unary import exp, log, log1p, sqrt, square
 from gpuplace.typing import TensorLike
 
 LOGNDTR_FLOAT64_LOWER = np.array(-20, np.float64)
-"""Below this the logarithm is the series'; of float64."""
+"""Below this value the logarithm uses the series, in float64."""
 LOGNDTR_FLOAT32_LOWER = np.array(-10, np.float32)
 LOGNDTR_FLOAT64_UPPER = np.array(8, np.float64)
-"""Above this ``log(1 - y)`` is ``-y``; of float64."""
+"""Above this value ``log(1 - y)`` is ``-y``, in float64."""
 LOGNDTR_FLOAT32_UPPER = np.array(5, np.float32)
 
 _MIDDLE = (
@@ -54,14 +54,14 @@ _FAR_TAIL = (
 
 
 def ndtr(x: TensorLike, name: str = "ndtr") -> Tensor:
-    """Returns the probability that a standard normal number is at most ``x``.
+    """Return the probability that a standard normal number is at most ``x``.
 
     Args:
         x: float32 or float64.
         name: name of the scope.
 
     Raises:
-        TypeError: another type.
+        TypeError: ``x`` has another dtype.
     """
     with name_scope(name, values=[x]):
         return _ndtr(_of_float(x, "x"))
@@ -86,14 +86,14 @@ def _ndtr(x: Tensor) -> Tensor:
 
 
 def ndtri(p: TensorLike, name: str = "ndtri") -> Tensor:
-    """Returns where ``ndtr`` is ``p``.
+    """Return the inverse of ``ndtr``.
 
     Args:
         p: probabilities, float32 or float64.
         name: name of the scope.
 
     Raises:
-        TypeError: another type.
+        TypeError: ``x`` has another dtype.
     """
     with name_scope(name, values=[p]):
         return _ndtri(_of_float(p, "p"))
@@ -131,7 +131,7 @@ def _of_inverse(z: Tensor, polynomials: tuple[tuple[float, ...], ...]) -> Tensor
 
 
 def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
-    """The sum of ``coefficients[k] * x ** k``, from the highest power down."""
+    """Return the sum of ``coefficients[k] * x ** k``, from the highest power down."""
     total: Any = zeros_like(x)
     for coefficient in reversed(coefficients):
         total = x.dtype.as_numpy_dtype(coefficient) + total * x
@@ -139,16 +139,16 @@ def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
 
 
 def log_ndtr(x: TensorLike, series_order: int = 3, name: str = "log_ndtr") -> Tensor:
-    """Returns the logarithm of ``ndtr``, also where that is too small a number.
+    """Return the logarithm of ``ndtr``, even where that underflows.
 
     Args:
         x: float32 or float64.
-        series_order: how many terms of the series are used where it is needed, 0 to 30.
+        series_order: number of terms of the series, 0 to 30.
         name: name of the scope.
 
     Raises:
-        TypeError: another type, or ``series_order`` is no integer.
-        ValueError: ``series_order`` is not within these bounds.
+        TypeError: ``x`` has another dtype, or ``series_order`` is not an integer.
+        ValueError: ``series_order`` is out of range.
     """
     if not isinstance(series_order, int):
         raise TypeError("series_order must be a Python integer.")
@@ -180,7 +180,7 @@ def _log_ndtr_lower(x: Tensor, series_order: int) -> Tensor:
 
 
 def _series(x: Tensor, series_order: int) -> Any:
-    """``1 - 1 / x^2 + 3 / x^4 - 15 / x^6 ...``; even and odd terms are summed apart."""
+    """Return ``1 - 1 / x^2 + 3 / x^4 - 15 / x^6 ...``; even and odd terms are summed separately."""
     number = x.dtype.as_numpy_dtype
     if series_order <= 0:
         return number(1)
@@ -198,14 +198,14 @@ def _series(x: Tensor, series_order: int) -> Any:
 
 
 def erfinv(x: TensorLike, name: str = "erfinv") -> Tensor:
-    """Returns where ``erf`` is ``x``.
+    """Return the inverse of ``erf``.
 
     Args:
         x: float32 or float64.
         name: name of the scope.
 
     Raises:
-        TypeError: another type.
+        TypeError: ``x`` has another dtype.
     """
     with name_scope(name, values=[x]):
         x = _of_float(x, "x")
@@ -213,7 +213,7 @@ def erfinv(x: TensorLike, name: str = "erfinv") -> Tensor:
 
 
 def log_cdf_laplace(x: TensorLike, name: str = "log_cdf_laplace") -> Tensor:
-    """Returns the logarithm of the probability that a standard Laplace number is at most ``x``.
+    """Return the logarithm of the probability that a standard Laplace number is at most ``x``.
 
     Args:
         x: floating.

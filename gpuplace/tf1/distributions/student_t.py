@@ -33,18 +33,18 @@ from gpuplace.typing import TensorLike
 
 
 class StudentT(ScalarDistribution):
-    """Student's t distributions, moved and stretched.
+    """Student's t distributions with location and scale.
 
     Args:
-        df: degrees of freedom, above zero.
-        loc: where the middle is.
-        scale: how far they are stretched; the shapes of all three broadcast.
-        validate_args: whether ``df`` is checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        df: degrees of freedom; positive.
+        loc: the centre.
+        scale: the scale; the shapes of all three broadcast.
+        validate_args: whether to check ``df`` at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the types of the parameters differ, or are not floating.
+        ValueError: the dtypes of the parameters differ, or are not floating.
     """
 
     _parameter_names = ("df", "loc", "scale")
@@ -79,12 +79,12 @@ class StudentT(ScalarDistribution):
 
     @property
     def loc(self) -> Tensor:
-        """Where the middle is."""
+        """The centre."""
         return self._loc
 
     @property
     def scale(self) -> Tensor:
-        """How far they are stretched."""
+        """The scale."""
         return self._scale
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
@@ -114,18 +114,18 @@ class StudentT(ScalarDistribution):
         one = ones(self.batch_shape_tensor(), dtype=self.dtype)[..., None]
         df = one * self.df[..., None]
         halves = concat([df, one], -1) / 2.0
-        found = log(abs(self.scale)) + 0.5 * log(self.df)
-        found = found + lbeta(halves)
+        entropy = log(abs(self.scale)) + 0.5 * log(self.df)
+        entropy = entropy + lbeta(halves)
         factor = 0.5 * (self.df + 1.0)
-        return found + factor * (digamma(0.5 * (self.df + 1.0)) - digamma(0.5 * self.df))
+        return entropy + factor * (digamma(0.5 * (self.df + 1.0)) - digamma(0.5 * self.df))
 
     def _mean(self) -> Tensor:
-        """``loc`` where ``df`` is above 1; not defined elsewhere."""
+        """Return ``loc`` if ``df`` is above 1; otherwise the mean is undefined."""
         mean = self.loc * ones(self.batch_shape_tensor(), dtype=self.dtype)
         return self._where_defined(mean, "mean")
 
     def _variance(self) -> Tensor:
-        """``scale ** 2 * df / (df - 2)`` where ``df`` is above 2; infinite down to 1, and not defined below."""
+        """Return ``scale ** 2 * df / (df - 2)`` if ``df`` is above 2, infinity above 1; otherwise it is undefined."""
         denominator = where_v2(greater(self.df, 2.0), self.df - 2.0, ones_like(self.df))
         wide = ones(self.batch_shape_tensor(), dtype=self.dtype)
         variance = wide * square(self.scale) * self.df / denominator
@@ -138,8 +138,8 @@ class StudentT(ScalarDistribution):
             defined = greater(self.df, ones(self.batch_shape_tensor(), dtype=self.dtype))
             nan = fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan), name="nan")
             return where_v2(defined, value, nan)
-        told = f"{what} not defined for components of df <= 1"
-        return with_dependencies([assert_less(ones([], dtype=self.dtype), self.df, message=told)], value)
+        message = f"{what} not defined for components of df <= 1"
+        return with_dependencies([assert_less(ones([], dtype=self.dtype), self.df, message=message)], value)
 
     def _mode(self) -> Tensor:
         return identity(self.loc)

@@ -1,11 +1,11 @@
-"""A distribution of the images of another's samples under a bijector.
+"""The distribution of the images of another distribution's samples under a bijector.
 
-The other distribution may be one of single numbers that is drawn several times, for a batch or an event of more axes;
-then what is drawn for an event comes first and is moved behind the batch::
+The base distribution may be a scalar one that is sampled repeatedly to form a batch or an event with more
+axes. The axes of an event then come first and are moved after the batch::
 
     drawn [event..., n, batch...]  --rotate-->  [n, batch..., event...]
 
-What of this is known when the graph is built costs no operations.
+Shapes that are known while the graph is built need no operations.
 
 Source: tensorflow/python/ops/distributions/transformed_distribution.py, release 1.15.
 """
@@ -41,18 +41,18 @@ from gpuplace.typing import SizesLike, TensorLike
 
 
 class TransformedDistribution(Distribution):
-    """Distributions of ``bijector.forward(x)``, where ``x`` is drawn of another distribution.
+    """Distributions of ``bijector.forward(x)``, where ``x`` is a sample of a base distribution.
 
     Args:
-        distribution: the other one.
-        bijector: the function; None: the one that changes nothing.
-        batch_shape: sizes of a batch of it, where it is a single one.
-        event_shape: sizes of events, where it is one of single numbers.
-        validate_args: whether arguments are checked when the graph runs.
-        name: name of its scope; None: the names of both.
+        distribution: the base distribution.
+        bijector: the bijector; None for the identity.
+        batch_shape: sizes of a batch, for a single base distribution.
+        event_shape: sizes of an event, for a scalar base distribution.
+        validate_args: whether to check arguments at run time.
+        name: name of its scope; None for the joined names of both.
 
     Raises:
-        ValueError: a shape is given, and the other distribution is not of single numbers, or no single one.
+        ValueError: a shape is given, but the base distribution is not scalar or not single.
     """
 
     def __init__(
@@ -101,17 +101,17 @@ class TransformedDistribution(Distribution):
 
     @property
     def distribution(self) -> Distribution:
-        """The distribution that points are drawn of."""
+        """The base distribution."""
         return self._distribution
 
     @property
     def bijector(self) -> Bijector:
-        """The function of points."""
+        """The bijector."""
         return self._bijector
 
-    def _override(self, given: Any, base_is_scalar: Tensor, validate_args: bool, name: str) -> Tensor:
-        """A shape that is given as a tensor, ``self._empty`` where it is none, and checked."""
-        sizes = convert_to_tensor([] if given is None else given, dtype=int32, name=name)
+    def _override(self, override: Any, base_is_scalar: Tensor, validate_args: bool, name: str) -> Tensor:
+        """Return a shape override as a checked tensor; ``self._empty`` if there is none."""
+        sizes = convert_to_tensor([] if override is None else override, dtype=int32, name=name)
         is_empty = _equal(_length(sizes), 0)
         if static_value(is_empty):
             return self._empty
@@ -121,19 +121,19 @@ class TransformedDistribution(Distribution):
                 checks.append(assert_rank(sizes, 1, message="shape override must be a vector"))
         elif sizes.shape.ndims != 1:
             raise ValueError("shape override must be a vector")
-        known, told = static_value(sizes), "shape override must have positive elements"
-        if known is None:
+        static_sizes, message = static_value(sizes), "shape override must have positive elements"
+        if static_sizes is None:
             if validate_args:
-                checks.append(assert_positive(sizes, message=told))
-        elif (known <= 0).any():
-            raise ValueError(told)
+                checks.append(assert_positive(sizes, message=message))
+        elif (static_sizes <= 0).any():
+            raise ValueError(message)
         both = _logical_and(_logical_not(base_is_scalar), _logical_not(is_empty))
-        refused, told = static_value(both), "base distribution not scalar"
+        refused, message = static_value(both), "base distribution not scalar"
         if refused is None:
             if validate_args:
-                checks.append(assert_equal(both, False, message=told))
+                checks.append(assert_equal(both, False, message=message))
         elif refused:
-            raise ValueError(told)
+            raise ValueError(message)
         return with_dependencies(checks, sizes) if checks else sizes
 
     def _is_not_empty(self, sizes: Tensor) -> Tensor:
@@ -159,10 +159,10 @@ class TransformedDistribution(Distribution):
         )
 
     def _batch_shape_tensor(self) -> Tensor:
-        found: Tensor = pick_vector(
+        batch_sizes: Tensor = pick_vector(
             self._is_batch_override, self._override_batch_shape, self.distribution.batch_shape_tensor()
         )
-        return found
+        return batch_sizes
 
     def _batch_shape(self) -> TensorShape:
         static = constant_value_as_shape(self._override_batch_shape)
@@ -180,32 +180,32 @@ class TransformedDistribution(Distribution):
         with self._name_scope(name, [sample_shape]):
             sizes, count = self._sample_sizes(sample_shape)
             points = self._reshaped(self._sample_n(count, seed, **kwargs), sizes)
-            # The bijector sees samples in their shape, as it keeps them for `log_prob`.
+            # The bijector sees samples in their final shape, because it caches them for `log_prob`.
             images = self.bijector.forward(points, **kwargs)
             return self._set_sample_static_shape(images, sizes)
 
     def _log_prob(self, y: Tensor) -> Tensor:
-        found = self._of_points(y, lambda x, ildj, axes: self._log_prob_of_one(y, x, ildj, axes))
-        return reduce_logsumexp(stack(found), axis=0) if isinstance(found, list) else found
+        log_prob = self._of_points(y, lambda x, ildj, axes: self._log_prob_of_one(y, x, ildj, axes))
+        return reduce_logsumexp(stack(log_prob), axis=0) if isinstance(log_prob, list) else log_prob
 
     def _log_prob_of_one(self, y: Tensor, x: Tensor, ildj: Tensor, event_ndims: Any) -> Tensor:
-        found = self.distribution.log_prob(self._rotated(x, back=True))
+        log_prob = self.distribution.log_prob(self._rotated(x, back=True))
         if self._may_override_event:
-            found = reduce_sum(found, self._reduced_axes)
-        return self._with_batch_shape(found + cast(ildj, found.dtype), y, event_ndims)
+            log_prob = reduce_sum(log_prob, self._reduced_axes)
+        return self._with_batch_shape(log_prob + cast(ildj, log_prob.dtype), y, event_ndims)
 
     def _prob(self, y: Tensor) -> Tensor:
-        found = self._of_points(y, lambda x, ildj, axes: self._prob_of_one(y, x, ildj, axes))
-        return sum(found) if isinstance(found, list) else found  # type: ignore[return-value]
+        prob = self._of_points(y, lambda x, ildj, axes: self._prob_of_one(y, x, ildj, axes))
+        return sum(prob) if isinstance(prob, list) else prob  # type: ignore[return-value]
 
     def _prob_of_one(self, y: Tensor, x: Tensor, ildj: Tensor, event_ndims: Any) -> Tensor:
-        found = self.distribution.prob(self._rotated(x, back=True))
+        prob = self.distribution.prob(self._rotated(x, back=True))
         if self._may_override_event:
-            found = reduce_prod(found, self._reduced_axes)
-        return self._with_batch_shape(found * exp(cast(ildj, found.dtype)), y, event_ndims)
+            prob = reduce_prod(prob, self._reduced_axes)
+        return self._with_batch_shape(prob * exp(cast(ildj, prob.dtype)), y, event_ndims)
 
     def _of_points(self, y: Tensor, function: Callable[[Tensor, Tensor, Any], Tensor]) -> Any:
-        """A function of the point that has an image, or a list: of each point."""
+        """Return a function of the point that is mapped to ``y``, or a list of its values at all such points."""
         x = self.bijector.inverse(y)
         axes = self._event_ndims()
         ildj = self.bijector.inverse_log_det_jacobian(y, event_ndims=axes)
@@ -218,11 +218,11 @@ class TransformedDistribution(Distribution):
             return self.event_shape.ndims
         return prefer_static_value(size(self.event_shape_tensor()))
 
-    def _with_batch_shape(self, found: Tensor, y: Tensor, event_ndims: Any) -> Tensor:
+    def _with_batch_shape(self, result: Tensor, y: Tensor, event_ndims: Any) -> Tensor:
         if self._may_override_event and isinstance(event_ndims, int):
             before = y.shape.with_rank_at_least(1)[:-event_ndims]
-            found.set_shape(broadcast_static_shape(before, self.batch_shape))
-        return found
+            result.set_shape(broadcast_static_shape(before, self.batch_shape))
+        return result
 
     def _log_cdf(self, y: Tensor) -> Tensor:
         return self.distribution.log_cdf(self._one_point(y, "log_cdf"))
@@ -246,7 +246,7 @@ class TransformedDistribution(Distribution):
         return point
 
     def _refuse_several(self, what: str) -> None:
-        """Says that something is known only of single numbers that have single points."""
+        """Raise an error for a quantity that is only defined for scalar events and injective bijectors."""
         if self._may_override_event:
             raise NotImplementedError(f"{what} is not implemented when overriding event_shape")
         self._refuse_several_points(what)
@@ -278,7 +278,7 @@ class TransformedDistribution(Distribution):
         return entropy
 
     def _rotated(self, x: Tensor, back: bool = False) -> Tensor:
-        """Events moved behind the batch, or back."""
+        """Move the event axes after the batch axes, or back."""
         needed = static_value(self._needs_rotation)
         if needed is not None and not needed:
             return x
@@ -287,7 +287,7 @@ class TransformedDistribution(Distribution):
         return transpose(x, _concat(numbers(first, axes), numbers(0, first)))
 
 
-# Where values are known, results are constants
+# Constant folding: known values give constants
 
 
 def _value(x: TensorLike) -> Any:
@@ -295,7 +295,7 @@ def _value(x: TensorLike) -> Any:
 
 
 def _logical_and(*args: Tensor) -> Tensor:
-    values = [_value(one) for one in args]
+    values = [_value(arg) for arg in args]
     if any(value is not None and not value for value in values):
         return constant(False)
     if all(value is not None for value in values):
@@ -323,7 +323,7 @@ def _chosen(condition: Tensor, one: Any, other: Any) -> Any:
 
 
 def _concat(*vectors: Any) -> Tensor:
-    values = [_value(one) for one in vectors]
+    values = [_value(vector) for vector in vectors]
     if any(value is None for value in values):
         return concat(vectors, 0)
     return constant([element for value in values for element in value])
@@ -334,17 +334,17 @@ def _ones_of_length(x: Tensor) -> Tensor:
 
 
 def _length(sizes: Tensor) -> Tensor:
-    """How many axes a shape has."""
+    """Return the number of axes of a shape."""
     if sizes.shape.ndims not in (None, 1):
         raise ValueError("input is not a valid shape: not 1D")
     if not sizes.dtype.is_integer:
         raise TypeError("input is not a valid shape: wrong dtype")
-    known = sizes.shape.num_elements()
-    if known is not None:
-        return constant(known)
+    static_length = sizes.shape.num_elements()
+    if static_length is not None:
+        return constant(static_length)
     return shape(sizes)[0]
 
 
 def _may_have_elements(sizes: Tensor) -> bool:
-    known = static_value(sizes)
-    return known is None or known.size != 0
+    static_sizes = static_value(sizes)
+    return static_sizes is None or static_sizes.size != 0

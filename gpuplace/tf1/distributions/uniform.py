@@ -27,17 +27,17 @@ from gpuplace.typing import TensorLike
 
 
 class Uniform(ScalarDistribution):
-    """Uniform distributions, from ``low`` up to but not including ``high``.
+    """Uniform distributions, from ``low`` to ``high``, ``high`` excluded.
 
     Args:
-        low: the least values.
-        high: the limits above; the shape broadcasts with that of ``low``.
-        validate_args: whether ``low < high`` is checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        low: the lower limits.
+        high: the upper limits; the shape broadcasts with that of ``low``.
+        validate_args: whether to check ``low < high`` at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        InvalidArgumentError: with ``validate_args``, when it runs: ``low`` is not below ``high``.
+        InvalidArgumentError: at run time, with ``validate_args``: ``low`` is not below ``high``.
     """
 
     _parameter_names = ("low", "high")
@@ -52,8 +52,8 @@ class Uniform(ScalarDistribution):
     ) -> None:
         parameters = dict(locals())
         with name_scope(name, values=[low, high]) as scope:
-            told = "uniform not defined when low >= high."
-            checks = [assert_less(low, high, message=told)] if validate_args else []
+            message = "uniform not defined when low >= high."
+            checks = [assert_less(low, high, message=message)] if validate_args else []
             self._low, self._high = float_parameters(checks, low=low, high=high)
         super().__init__(
             dtype=self._low.dtype,
@@ -67,16 +67,16 @@ class Uniform(ScalarDistribution):
 
     @property
     def low(self) -> Tensor:
-        """The least values."""
+        """The lower limits."""
         return self._low
 
     @property
     def high(self) -> Tensor:
-        """The limits above."""
+        """The upper limits."""
         return self._high
 
     def range(self, name: str = "range") -> Tensor:
-        """Returns ``high - low``.
+        """Return ``high - low``.
 
         Args:
             name: name of the scope.

@@ -1,4 +1,4 @@
-"""Tensors taken apart and put together, for shapes, triangles and weighted sums.
+"""Tensor helpers for shapes, triangular matrices and weighted sums.
 
 Source: tensorflow/python/ops/distributions/util.py, release 1.15.
 """
@@ -37,24 +37,24 @@ from gpuplace.typing import TensorLike
 
 
 def pick_vector(cond: TensorLike, true_vector: Any, false_vector: Any, name: str = "pick_vector") -> Any:
-    """Returns the one or the other of two vectors, which may have different lengths.
+    """Return one of two vectors, which may have different lengths.
 
     Args:
-        cond: which one, a boolean; where it is known, no operations choose.
-        true_vector: the one for True.
-        false_vector: the one for False, of the same type.
+        cond: a boolean that selects the vector; a known value needs no operations.
+        true_vector: the vector for True.
+        false_vector: the vector for False, of the same dtype.
         name: name of the scope.
 
     Raises:
-        TypeError: ``cond`` is no boolean, or the types differ.
+        TypeError: ``cond`` is not a boolean, or the dtypes differ.
     """
     with name_scope(name, values=[cond, true_vector, false_vector]):
         cond = convert_to_tensor(cond, name="cond")
         if cond.dtype != bool_type:
             raise TypeError(f"{cond}.dtype={cond.dtype} which is not {bool_type}")
-        known = static_value(cond)
-        if known is not None:
-            return true_vector if known else false_vector
+        static_condition = static_value(cond)
+        if static_condition is not None:
+            return true_vector if static_condition else false_vector
         first = convert_to_tensor(true_vector, name="true_vector")
         second = convert_to_tensor(false_vector, name="false_vector")
         if first.dtype != second.dtype:
@@ -65,7 +65,7 @@ def pick_vector(cond: TensorLike, true_vector: Any, false_vector: Any, name: str
 
 
 def prefer_static_value(x: Tensor) -> Any:
-    """Returns a tensor's value where it is known, else the tensor.
+    """Return a tensor's value if it is known, otherwise the tensor.
 
     Args:
         x: a tensor.
@@ -75,7 +75,7 @@ def prefer_static_value(x: Tensor) -> Any:
 
 
 def prefer_static_rank(x: TensorLike) -> Any:
-    """Returns how many axes a tensor has, an array where that is known and else a tensor.
+    """Return the rank of a tensor, as an array if it is known and otherwise as a tensor.
 
     Args:
         x: the tensor.
@@ -86,7 +86,7 @@ def prefer_static_rank(x: TensorLike) -> Any:
 def prefer_static_broadcast_shape(
     shape1: Any, shape2: Any, name: str = "prefer_static_broadcast_shape"
 ) -> Any:
-    """Returns the shape that two broadcast to: a ``TensorShape`` where both are known, else a tensor.
+    """Return the broadcast shape of two shapes: a ``TensorShape`` if both are known, otherwise a tensor.
 
     Args:
         shape1: sizes.
@@ -94,46 +94,46 @@ def prefer_static_broadcast_shape(
         name: name of the scope.
 
     Raises:
-        ValueError: one is partly known and the other not, or they do not broadcast.
+        ValueError: only one is fully known, or they do not broadcast.
     """
     with name_scope(name, values=[shape1, shape2]):
-        known = [_known_shape(one) for one in (shape1, shape2)]
-        if known[0] is not None and known[1] is not None:
-            return broadcast_static_shape(known[0], known[1])
+        static_shapes = [_known_shape(one) for one in (shape1, shape2)]
+        if static_shapes[0] is not None and static_shapes[1] is not None:
+            return broadcast_static_shape(static_shapes[0], static_shapes[1])
         return broadcast_dynamic_shape(_sizes(shape1), _sizes(shape2))
 
 
-def _known_shape(given: Any) -> TensorShape | None:
-    if isinstance(given, TensorShape):
-        return given
-    value = static_value(convert_to_tensor(given, name="shape", dtype=int32))
+def _known_shape(sizes: Any) -> TensorShape | None:
+    if isinstance(sizes, TensorShape):
+        return sizes
+    value = static_value(convert_to_tensor(sizes, name="shape", dtype=int32))
     return None if value is None else TensorShape(value)
 
 
-def _sizes(given: Any) -> Tensor:
-    if isinstance(given, TensorShape):
-        if not given.is_fully_defined():
+def _sizes(sizes: Any) -> Tensor:
+    if isinstance(sizes, TensorShape):
+        if not sizes.is_fully_defined():
             raise ValueError("Cannot broadcast from partially defined `TensorShape`.")
-        given = given.as_list()
-    return convert_to_tensor(given, name="shape", dtype=int32)
+        sizes = sizes.as_list()
+    return convert_to_tensor(sizes, name="shape", dtype=int32)
 
 
 def rotate_transpose(x: TensorLike, shift: TensorLike, name: str = "rotate_transpose") -> Tensor:
-    """Returns a tensor whose axes are moved round: those that leave at one end enter at the other.
+    """Rotate the axes of a tensor: axes that leave at one end enter at the other.
 
     Args:
         x: the tensor.
-        shift: how far to the right, an integer.
+        shift: number of positions to the right, an integer.
         name: name of the scope.
     """
     with name_scope(name, values=[x, shift]):
         x, shift = convert_to_tensor(x, name="x"), convert_to_tensor(shift, name="shift")
         assert_integer(shift)
-        known, axes = static_value(shift), x.shape.ndims
-        if axes is not None and known is not None:
+        static_shift, axes = static_value(shift), x.shape.ndims
+        if axes is not None and static_shift is not None:
             if axes < 2:
                 return x
-            steps = int(np.sign(known)) * (abs(int(known)) % axes)
+            steps = int(np.sign(static_shift)) * (abs(int(static_shift)) % axes)
             return transpose(x, perm=np.roll(np.arange(axes), steps)) if steps else x
         count = rank(x)
         backwards = less(shift, 0)
@@ -147,11 +147,11 @@ def rotate_transpose(x: TensorLike, shift: TensorLike, name: str = "rotate_trans
 def matrix_diag_transform(
     matrix: TensorLike, transform: Callable[[Tensor], Tensor] | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns matrices whose diagonals are changed by a function.
+    """Return matrices whose diagonals are changed by a function.
 
     Args:
         matrix: matrices along the last two axes.
-        transform: the function, of diagonals; None: nothing changes.
+        transform: function of the diagonals; None for no change.
         name: name of the scope.
     """
     with name_scope(name, "matrix_diag_transform", [matrix]):
@@ -163,7 +163,7 @@ def matrix_diag_transform(
 
 
 def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None) -> Tensor:
-    """Returns triangular matrices with the elements of vectors, zero elsewhere.
+    """Return triangular matrices with the elements of vectors, and zeros elsewhere.
 
     Args:
         x: vectors of ``n * (n + 1) / 2`` elements along the last axis.
@@ -171,7 +171,7 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
         name: name of the scope.
 
     Raises:
-        ValueError: the length is known, and no such number.
+        ValueError: the length is known not to be such a number.
     """
     with name_scope(name, "fill_triangular", [x]):
         x = convert_to_tensor(x, name="x")
@@ -191,7 +191,8 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
             size = cast(sqrt(0.25 + cast(2 * count, dtype=float32)), dtype=int32)
             final = before.concatenate([None, None])
         axes = prefer_static_rank(x)
-        # The vector and its mirror image, without the overlap, have n * n elements; row by row one half is right.
+        # Joined without their overlap, the vector and its mirror image have n * n elements; half of each row
+        # is correct.
         if upper:
             pieces = [x, reverse(x[..., size:], axis=[axes - 1])]
         else:
@@ -200,13 +201,13 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
             final.as_list() if final.is_fully_defined() else concat([shape(x)[:-1], [size, size]], axis=0)
         )
         square_ones = reshape(concat(pieces, axis=-1), sizes)
-        found = matrix_band_part(square_ones, 0 if upper else -1, -1 if upper else 0)
-        found.set_shape(final)
-        return found
+        result = matrix_band_part(square_ones, 0 if upper else -1, -1 if upper else 0)
+        result.set_shape(final)
+        return result
 
 
 def fill_triangular_inverse(x: TensorLike, upper: bool = False, name: str | None = None) -> Tensor:
-    """Returns the vectors of which ``fill_triangular`` makes matrices.
+    """Return the vectors from which ``fill_triangular`` builds triangular matrices.
 
     Args:
         x: triangular matrices along the last two axes.
@@ -232,9 +233,9 @@ def fill_triangular_inverse(x: TensorLike, upper: bool = False, name: str | None
         turned = reverse(reverse(rows, axis=[axes - 1]), axis=[axes - 2])
         together = rows + turned
         flat = reshape(together, concat([shape(x)[:-2], [size * (size - 1)]], axis=0))
-        found = concat([ahead, flat[..., : count - size]], axis=-1)
-        found.set_shape(final)
-        return found
+        result = concat([ahead, flat[..., : count - size]], axis=-1)
+        result.set_shape(final)
+        return result
 
 
 def tridiag(
@@ -243,12 +244,12 @@ def tridiag(
     above: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns matrices with values on the diagonal and those beside it.
+    """Return matrices with values on the diagonal and next to it.
 
     Args:
         below: the values below the diagonal.
-        diag: those on it.
-        above: those above it.
+        diag: the values on the diagonal.
+        above: the values above the diagonal.
         name: name of the scope.
 
     Raises:
@@ -281,18 +282,18 @@ def reduce_weighted_logsumexp(
     return_sign: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns ``log(abs(sum(w * exp(logx))))``, computed so that nothing overflows.
+    """Return ``log(abs(sum(w * exp(logx))))``, computed without overflow.
 
     Args:
         logx: logarithms.
-        w: weights of any sign; None: 1.
-        axis: axes that are summed over; None: all.
-        keep_dims: whether these axes stay, with size 1.
-        return_sign: whether the sign of the sum is returned as well.
+        w: weights of any sign; None for 1.
+        axis: axes to sum over; None for all.
+        keep_dims: whether to keep these axes, with size 1.
+        return_sign: whether to return the sign of the sum as well.
         name: name of the scope.
 
     Returns:
-        The logarithm, or it and the sign.
+        The logarithm, or the logarithm and the sign.
     """
     with name_scope(name, "reduce_weighted_logsumexp", [logx, w]):
         logx = convert_to_tensor(logx, name="logx")
@@ -308,15 +309,15 @@ def reduce_weighted_logsumexp(
         if not keep_dims:
             most = squeeze(most, axis)
         of_total = sign(total)
-        found = most + log(of_total * total)
-        return (found, of_total) if return_sign else found
+        result = most + log(of_total * total)
+        return (result, of_total) if return_sign else result
 
 
 def softplus_inverse(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the numbers whose softplus is ``x``.
+    """Return the inverse of softplus.
 
     Args:
-        x: floating, above zero.
+        x: floating; positive.
         name: name of the scope.
     """
     with name_scope(name, "softplus_inverse", [x]):

@@ -1,1 +1,1 @@
-"""Images: files, sizes, colours, boxes, and how alike two of them are."""
+"""Images: file formats, sizes, colours, boxes and similarity."""

@@ -1,6 +1,6 @@
 """Boxes on images: drawing and sampling them.
 
-A box is ``[y_min, x_min, y_max, x_max]``, mostly as parts of height and width.
+A box is ``[y_min, x_min, y_max, x_max]``, usually as fractions of height and width.
 
 Source: tensorflow/core/kernels/sample_distorted_bounding_box_op.cc, draw_bounding_box_op.cc and
 tensorflow/python/ops/image_ops_impl.py, release 1.15.
@@ -37,19 +37,19 @@ __all__ = [
 def draw_bounding_boxes(
     images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike | None = None
 ) -> Tensor:
-    """Draws boxes on images.
+    """Draw boxes on images.
 
     Args:
         images: floats ``[batch, height, width, channels]``.
-        boxes: float32 ``[batch, boxes, 4]``, as parts of height and width.
+        boxes: float32 ``[batch, boxes, 4]``, as fractions of height and width.
         name: name of the op.
-        colors: float32 ``[colours, channels]``, taken in turn; None: ten colours.
+        colors: float32 ``[colours, channels]``, used in turn; None for ten default colours.
 
     Returns:
-        The images, with lines of one pixel.
+        The images, with lines one pixel wide.
 
     Raises:
-        InvalidArgumentError: at run time, the shapes are others.
+        InvalidArgumentError: at run time, a shape is wrong.
     """
     if colors is None:
         return new("DrawBoundingBoxes", name, images=images, boxes=boxes)
@@ -68,25 +68,26 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A random part of an image that covers enough of one of its objects.
+    """Return a random part of an image that covers enough of one of its objects.
 
     Args:
         image_size: height, width and channels, integers.
-        bounding_boxes: float32 ``[batch, boxes, 4]`` around the objects, as parts of height and width.
-        seed: the op's seed, an integer; None: 0. Where both are 0, each session has others.
-        seed2: its second seed; None: 0.
-        min_object_covered: part of an object that is enough.
-        aspect_ratio_range: least and greatest width by height; None: 0.75 and 1.33.
-        area_range: least and greatest part of the image; None: 0.05 and 1.
-        max_attempts: tries, after which it is the whole image; None: 100.
-        use_image_if_no_bounding_boxes: whether without boxes all of the image is the object; None: it is not.
+        bounding_boxes: float32 ``[batch, boxes, 4]`` around the objects, as fractions of height and width.
+        seed: the op's seed, an integer; None for 0. If both seeds are 0, each session draws a new one.
+        seed2: its second seed; None for 0.
+        min_object_covered: fraction of an object that must be covered.
+        aspect_ratio_range: smallest and largest ratio of width to height; None for 0.75 and 1.33.
+        area_range: smallest and largest fraction of the image's area; None for 0.05 and 1.
+        max_attempts: number of attempts, after which the whole image is used; None for 100.
+        use_image_if_no_bounding_boxes: whether the whole image is the object if there are no boxes; None for
+            False.
         name: name of the op.
 
     Returns:
         ``begin`` and ``size`` for ``tf.slice``, and the part as a box, float32 ``[1, 1, 4]``.
 
     Raises:
-        InvalidArgumentError: at run time, there are no boxes, or a number is not sound.
+        InvalidArgumentError: at run time, there are no boxes, or a number is invalid.
     """
     with name_scope(name, "sample_distorted_bounding_box"):
         op = apply_op(
@@ -108,8 +109,8 @@ def sample_distorted_bounding_box(
 # SampleDistortedBoundingBox
 
 
-class _Words:
-    """The random numbers of one run, one after the other."""
+class _RandomWords:
+    """The random numbers of one run, in order."""
 
     def __init__(self, words: Any) -> None:
         self._words = iter(words.ravel())
@@ -126,9 +127,9 @@ def _lrint(value: float) -> int:
 
 
 def _random_part(
-    width: int, height: int, areas: tuple[float, float], aspect: float, words: _Words
+    width: int, height: int, areas: tuple[float, float], aspect: float, words: _RandomWords
 ) -> tuple[int, int, int, int] | None:
-    """A part of an image: x, y, width and height in pixels; None where this aspect does not go."""
+    """Return a part of an image: x, y, width and height in pixels; None if this aspect ratio is impossible."""
     if areas[1] <= 0 or aspect <= 0 or width <= 0 or height <= 0:
         return None
     least, most = (np.float32(area) * width * height for area in areas)
@@ -160,7 +161,7 @@ def _random_part(
 def _covers(
     part: tuple[int, int, int, int], least: float, boxes: Sequence[tuple[int, int, int, int]]
 ) -> bool:
-    """Whether a part covers enough of a box, both given by x, y, width and height."""
+    """Return whether a part covers enough of a box, both given as x, y, width and height."""
     x, y, wide, tall = part
     if wide * tall < 1:
         return False
@@ -220,7 +221,7 @@ def _sample(
         return Philox(seed, seed2)
 
     stream = ctx.session.kernel_state(ctx.op.name, generator).reserve(max_attempts, 1)
-    words = _Words(stream.words(np, max_attempts + 1))
+    words = _RandomWords(stream.words(np, max_attempts + 1))
     lowest, highest = aspect_ratio_range
     chosen = 0, 0, width, height
     for _ in range(max_attempts):
@@ -270,7 +271,7 @@ def _draw(xp: ArrayModule, images: Array, boxes: Array, colors: Array | None = N
     table = _COLOURS.copy() if colors is None or not len(colors) else on_host(colors).copy()
     if depth == 1 and (colors is None or not len(colors)):
         table[:, 0] = 1
-    made = images.copy()
+    result = images.copy()
     for number, of_image in enumerate(on_host(boxes)):
         for at, (y_min, x_min, y_max, x_max) in enumerate(of_image):
             colour = xp.asarray(table[at % len(table), :depth]).astype(images.dtype)
@@ -282,11 +283,11 @@ def _draw(xp: ArrayModule, images: Array, boxes: Array, colors: Array | None = N
             columns = slice(max(left, 0), min(right, width - 1) + 1)
             for row in (top, bottom):
                 if 0 <= row < height:
-                    made[number, row, columns] = colour
+                    result[number, row, columns] = colour
             for column in (left, right):
                 if 0 <= column < width:
-                    made[number, rows, column] = colour
-    return made
+                    result[number, rows, column] = colour
+    return result
 
 
 shape_function("DrawBoundingBoxes", "DrawBoundingBoxesV2")(same_shape)

@@ -1,8 +1,8 @@
-"""Images in files: JPEG, PNG, GIF and BMP, to arrays of pixels and back.
+"""Image files: JPEG, PNG, GIF and BMP, decoded to arrays of pixels and encoded.
 
-Pillow reads and writes them. PNG is exact; 16-bit PNGs in colour, which Pillow would cut, are read here. A JPEG is
-decoded by the same library as TensorFlow's with its slower, more exact transform, which TensorFlow uses for
-``dct_method="INTEGER_ACCURATE"``; fancy upsampling is always on.
+Pillow reads and writes the files. PNG is exact; 16-bit colour PNGs, which Pillow would truncate, are decoded
+here. JPEGs are decoded by the same library as TensorFlow's with its slower, more exact transform, which
+TensorFlow uses for ``dct_method="INTEGER_ACCURATE"``; fancy upsampling is always on.
 
 Source: tensorflow/core/kernels/decode_image_op.cc, encode_*_op.cc and core/lib/png/png_io.cc, release 1.15.
 """
@@ -51,23 +51,23 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The pixels of a JPEG.
+    """Return the pixels of a JPEG.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colours; 0: as in the file.
-        ratio: how much smaller it is made: 1, 2, 4 or 8.
-        fancy_upscaling: kept in the node; colours are always smoothed.
-        try_recover_truncated: whether a file that ends early gives as much as it has.
-        acceptable_fraction: kept in the node.
-        dct_method: kept in the node; the exact transform is used.
+        channels: 1 for grey, 3 for colour; 0: as in the file.
+        ratio: downscaling factor: 1, 2, 4 or 8.
+        fancy_upscaling: recorded in the node only; colours are always smoothed.
+        try_recover_truncated: whether to decode as much as possible of a truncated file.
+        acceptable_fraction: recorded in the node only.
+        dct_method: recorded in the node only; the exact transform is used.
         name: name of the op.
 
     Returns:
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new(
         "DecodeJpeg",
@@ -93,24 +93,25 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The pixels of a part of a JPEG.
+    """Return the pixels of a part of a JPEG.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        crop_window: first row, first column, height and width of the part, int32, in the image as ``ratio`` makes it.
-        channels: 1 for grey, 3 for colours; 0: as in the file.
-        ratio: how much smaller it is made: 1, 2, 4 or 8.
-        fancy_upscaling: kept in the node; colours are always smoothed.
-        try_recover_truncated: whether a file that ends early gives as much as it has.
-        acceptable_fraction: kept in the node.
-        dct_method: kept in the node; the exact transform is used.
+        crop_window: first row, first column, height and width of the part, int32, in the image scaled by
+            ``ratio``.
+        channels: 1 for grey, 3 for colour; 0: as in the file.
+        ratio: downscaling factor: 1, 2, 4 or 8.
+        fancy_upscaling: recorded in the node only; colours are always smoothed.
+        try_recover_truncated: whether to decode as much as possible of a truncated file.
+        acceptable_fraction: recorded in the node only.
+        dct_method: recorded in the node only; the exact transform is used.
         name: name of the op.
 
     Returns:
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file, or the part is not within the image.
+        InvalidArgumentError: at run time, the bytes are not such a file, or the part is not within the image.
     """
     return new(
         "DecodeAndCropJpeg",
@@ -129,11 +130,11 @@ def decode_and_crop_jpeg(
 def decode_png(
     contents: TensorLike, channels: int = 0, dtype: DTypeLike = "uint8", name: str | None = None
 ) -> Tensor:
-    """The pixels of a PNG.
+    """Return the pixels of a PNG.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colours, 4 for colours and opacity; 0: as in the file.
+        channels: 1 for grey, 3 for colour, 4 for colour and opacity; 0: as in the file.
         dtype: uint8 or uint16.
         name: name of the op.
 
@@ -141,40 +142,40 @@ def decode_png(
         ``[height, width, channels]`` of that type.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("DecodePng", name, contents=contents, channels=channels, dtype=dtype)
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """The pictures of a GIF.
+    """Return the frames of a GIF.
 
     Args:
         contents: the bytes of the file, a string scalar.
         name: name of the op.
 
     Returns:
-        uint8 ``[pictures, height, width, 3]``.
+        uint8 ``[frames, height, width, 3]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("DecodeGif", name, contents=contents)
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
-    """The pixels of a BMP.
+    """Return the pixels of a BMP.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: how many it has; 0: as in the file.
+        channels: number of channels; 0: as in the file.
         name: name of the op.
 
     Returns:
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("DecodeBmp", name, contents=contents, channels=channels)
 
@@ -192,19 +193,19 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """An image as a JPEG.
+    """Return an image as a JPEG.
 
     Args:
         image: uint8 ``[height, width, channels]``.
-        format: ``"grayscale"`` or ``"rgb"``; empty: by the number of channels.
+        format: ``"grayscale"`` or ``"rgb"``; empty: determined by the number of channels.
         quality: from 0 to 100.
-        progressive: whether it is shown coarsely first.
-        optimize_size: whether it is made smaller, slowly.
-        chroma_downsampling: whether colours have half the resolution.
+        progressive: whether to write a progressive JPEG.
+        optimize_size: whether to make the file smaller, which takes longer.
+        chroma_downsampling: whether to halve the resolution of colours.
         density_unit: ``"in"`` or ``"cm"``.
-        x_density: pixels of that unit, across.
-        y_density: pixels of that unit, down.
-        xmp_metadata: XMP metadata that is written into it.
+        x_density: pixels per unit, horizontally.
+        y_density: pixels per unit, vertically.
+        xmp_metadata: XMP metadata to write into the file.
         name: name of the op.
 
     Returns:
@@ -230,11 +231,11 @@ def encode_jpeg(
 
 
 def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
-    """An image as a PNG.
+    """Return an image as a PNG.
 
     Args:
         image: uint8 or uint16 ``[height, width, channels]``.
-        compression: from 0, fast, to 9, small; -1: in between.
+        compression: from 0, fast, to 9, small; -1 for the default.
         name: name of the op.
 
     Returns:
@@ -249,7 +250,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 def extract_jpeg_shape(
     contents: TensorLike, output_type: DTypeLike = "int32", name: str | None = None
 ) -> Tensor:
-    """Height, width and channels of a JPEG, which is not decoded.
+    """Return height, width and channels of a JPEG without decoding it.
 
     Args:
         contents: the bytes of the file, a string scalar.
@@ -260,7 +261,7 @@ def extract_jpeg_shape(
         A vector of three numbers.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("ExtractJpegShape", name, contents=contents, output_type=output_type)
 
@@ -270,10 +271,10 @@ def extract_jpeg_shape(
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-def _opened(contents: Any, kind: str, sentence: str) -> Any:
-    """Pillow's image of the bytes; InvalidArgumentError if they are no such file.
+def _open_image(contents: Any, kind: str, sentence: str) -> Any:
+    """Return Pillow's image of the bytes; raise InvalidArgumentError for another format.
 
-    Not by ``Image.open``, which warns of images that are large and refuses those that are very large.
+    ``Image.open`` is not used, because it warns of large images and refuses very large ones.
     """
     from PIL import Image
 
@@ -293,14 +294,14 @@ def _opened(contents: Any, kind: str, sentence: str) -> Any:
 
 
 _DAMAGED = (OSError, SyntaxError, ValueError)
-"""What Pillow raises when it decodes a damaged file."""
+"""Errors that Pillow raises when it decodes a damaged file."""
 _MOST_PIXELS = 1 << 29
-"""TensorFlow decodes images with fewer pixels."""
+"""TensorFlow decodes only images with fewer pixels."""
 _BAND_PIXELS = 1 << 22
 
 
 def _pixels(image: Any, sentence: str) -> Any:
-    """The pixels, ``[height, width, channels]``; in bands, as Pillow copies twice what it turns into an array."""
+    """Return the pixels, ``[height, width, channels]``; in bands, because Pillow copies arrays twice."""
     try:
         image.load()
         rows = max(_BAND_PIXELS // image.width, 1)
@@ -329,7 +330,7 @@ def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> An
     from PIL import ImageFile
 
     sentence = _NO_JPEG.format(len(contents[()]) if not contents.ndim else 0)
-    image = _opened(contents, "JPEG", sentence)
+    image = _open_image(contents, "JPEG", sentence)
     mode = "L" if channels == 1 else None
     if mode or ratio > 1:
         image.draft(mode, (image.width / ratio, image.height / ratio))
@@ -351,14 +352,14 @@ def _jpeg(
 ) -> Array:
     _check_channels(channels, (0, 1, 3))
     return (
-        _any_image(contents, channels)
+        _decode_any_format(contents, channels)
         if not _is_jpeg(contents)
         else _decode_jpeg(contents, channels, ratio, try_recover_truncated)
     )
 
 
 @compute("DecodeAndCropJpeg")
-def _part_of_jpeg(
+def _crop_jpeg(
     xp: ArrayModule,
     contents: Array,
     crop_window: Array,
@@ -373,8 +374,8 @@ def _part_of_jpeg(
             f"crop_window must have four elements {brackets(crop_window.shape)}",
             hint="[first row, first column, height, width]",
         )
-    if not _is_jpeg(contents):  # TensorFlow gives all of it
-        return _any_image(contents, channels)
+    if not _is_jpeg(contents):  # TensorFlow returns all frames
+        return _decode_any_format(contents, channels)
     pixels = _decode_jpeg(contents, channels, ratio, try_recover_truncated)
     top, left, height, width = crop_window.tolist()
     bottom, right = top + height, left + width
@@ -388,11 +389,11 @@ def _part_of_jpeg(
 
 
 def _is_jpeg(contents: Any) -> bool:
-    return bool(contents.ndim) or bytes(contents[()])[:3] == b"\xff\xd8\xff" or not _kind(contents)
+    return bool(contents.ndim) or bytes(contents[()])[:3] == b"\xff\xd8\xff" or not _detect_format(contents)
 
 
-def _kind(contents: Any) -> str:
-    """What the bytes begin like: ``jpeg``, ``png``, ``gif``, ``bmp``, or nothing known."""
+def _detect_format(contents: Any) -> str:
+    """Return the format that the bytes start like: ``jpeg``, ``png``, ``gif``, ``bmp``, or an empty string."""
     data = bytes(contents[()])
     for name, start in (("jpeg", b"\xff\xd8\xff"), ("png", b"\x89PNG"), ("gif", b"GIF8"), ("bmp", b"BM")):
         if data.startswith(start):
@@ -400,9 +401,9 @@ def _kind(contents: Any) -> str:
     return ""
 
 
-def _any_image(contents: Any, channels: int, wide: bool = False) -> Any:
-    """What the ops for JPEG and PNG make of a file of another of the kinds."""
-    kind = _kind(contents)
+def _decode_any_format(contents: Any, channels: int, wide: bool = False) -> Any:
+    """Decode a file of any format as the ops for JPEG and PNG do."""
+    kind = _detect_format(contents)
     if kind == "png":
         return _decode_png(contents, channels, wide)
     if kind == "gif":
@@ -423,8 +424,8 @@ def _any_image(contents: Any, channels: int, wide: bool = False) -> Any:
 # PNG
 
 
-def _wide_png(data: bytes) -> Any:
-    """The pixels of a PNG of 16 bits a channel, uint16; None of any other."""
+def _decode_16_bit_png(data: bytes) -> Any:
+    """Return the pixels of a PNG with 16 bits per channel, uint16; None for other PNGs."""
     width, height, depth, colour, *_, interlaced = struct.unpack(">IIBBBBB", data[16:29])
     if depth != 16 or interlaced:
         return None
@@ -439,19 +440,19 @@ def _wide_png(data: bytes) -> Any:
     unpacked = zlib.decompressobj().decompress(b"".join(packed), height * (1 + width * step))
     rows = np.frombuffer(unpacked, np.uint8).reshape(height, 1 + width * step)
     before = np.zeros(width * step, np.uint8)
-    made = np.empty((height, width * step), np.uint8)
+    pixels = np.empty((height, width * step), np.uint8)
     for number, row in enumerate(rows):
-        before = made[number] = _UNFILTERED[int(row[0])](row[1:].reshape(width, step), before, step)
-    return made.view(">u2").astype(np.uint16).reshape(height, width, channels)
+        before = pixels[number] = _UNFILTERED[int(row[0])](row[1:].reshape(width, step), before, step)
+    return pixels.view(">u2").astype(np.uint16).reshape(height, width, channels)
 
 
 def _average(row: Any, before: Any, step: int) -> Any:
     above, left = before.reshape(-1, step).astype(np.int32), np.zeros(step, np.int32)
-    made = np.empty_like(row)
+    result = np.empty_like(row)
     for number, pixel in enumerate(row):
         left = (pixel + (left + above[number]) // 2) & 0xFF
-        made[number] = left
-    return made.reshape(-1)
+        result[number] = left
+    return result.reshape(-1)
 
 
 def _paeth(row: Any, before: Any, step: int) -> Any:
@@ -460,15 +461,15 @@ def _paeth(row: Any, before: Any, step: int) -> Any:
         np.zeros(step, np.int32),
         np.zeros(step, np.int32),
     )
-    made = np.empty_like(row)
+    result = np.empty_like(row)
     for number, pixel in enumerate(row):
         up = above[number]
         to_left, to_up, to_corner = np.abs(up - corner), np.abs(left - corner), np.abs(left + up - 2 * corner)
         is_left = (to_left <= to_up) & (to_left <= to_corner)
         nearest = np.where(is_left, left, np.where(to_up <= to_corner, up, corner))
         left, corner = (pixel + nearest) & 0xFF, up
-        made[number] = left
-    return made.reshape(-1)
+        result[number] = left
+    return result.reshape(-1)
 
 
 _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
@@ -478,16 +479,16 @@ _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
     3: _average,
     4: _paeth,
 }
-"""What undoes the filter of a row: takes pixels ``[width, bytes]``, the bytes of the row above, bytes of a pixel."""
+"""Functions that undo a row's filter; they take pixels ``[width, bytes]``, the row above, and the bytes per pixel."""
 
 
 def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
     sentence = _NO_PNG.format(len(contents[()]) if not contents.ndim else 0)
-    image = _opened(contents, "PNG", sentence)
+    image = _open_image(contents, "PNG", sentence)
     if _END_OF_PNG not in bytes(contents[()]):
         raise InvalidArgumentError.of(f"Invalid PNG data, size {len(contents[()])}")
     try:
-        array = _wide_png(bytes(contents[()]))
+        array = _decode_16_bit_png(bytes(contents[()]))
     except (KeyError, struct.error, ValueError, zlib.error) as error:
         raise InvalidArgumentError.of(sentence) from error
     if array is None:
@@ -503,20 +504,20 @@ def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
 
 
 def _with_channels(array: Any, channels: int) -> Any:
-    """The same pixels with so many channels: grey is a weighted sum, and what has no opacity is opaque."""
-    found = array.shape[2]
-    if channels in (0, found):
+    """Return the same pixels with another number of channels: grey is a weighted sum, and missing opacity is full."""
+    count = array.shape[2]
+    if channels in (0, count):
         return array
-    colours = array[..., :1] if found < 3 else array[..., :3]
-    if channels < 3 and found >= 3:
+    colours = array[..., :1] if count < 3 else array[..., :3]
+    if channels < 3 and count >= 3:
         weights = np.array([9798, 19235, 3735], np.int64)
         colours = (colours.astype(np.int64) @ weights >> 15).astype(array.dtype)[..., None]
-    elif channels >= 3 and found < 3:
+    elif channels >= 3 and count < 3:
         colours = np.repeat(colours, 3, 2)
     if channels in (1, 3):
         return colours
     opacity = (
-        array[..., -1:] if found in (2, 4) else np.full_like(colours[..., :1], np.iinfo(array.dtype).max)
+        array[..., -1:] if count in (2, 4) else np.full_like(colours[..., :1], np.iinfo(array.dtype).max)
     )
     return np.concatenate([colours, opacity], 2)
 
@@ -525,9 +526,9 @@ def _with_channels(array: Any, channels: int) -> Any:
 def _png(xp: ArrayModule, contents: Array, *, channels: int, dtype: Any) -> Array:
     _check_channels(channels, (0, 1, 3, 4))
     wide = dtype.name == "uint16"
-    if contents.ndim or _kind(contents) == "png" or not _kind(contents):
+    if contents.ndim or _detect_format(contents) == "png" or not _detect_format(contents):
         return _decode_png(contents, channels, wide)
-    return _any_image(contents, channels, wide)
+    return _decode_any_format(contents, channels, wide)
 
 
 # GIF and BMP
@@ -537,7 +538,7 @@ def _decode_gif(contents: Any) -> Any:
     from PIL import Image, ImageSequence
 
     sentence = f"Invalid GIF data, data size {len(contents[()]) if not contents.ndim else 0}"
-    image = _opened(contents, "GIF", sentence)
+    image = _open_image(contents, "GIF", sentence)
     try:
         return np.stack([np.array(one.convert("RGB")) for one in ImageSequence.Iterator(image)])
     except (*_DAMAGED, Image.DecompressionBombError) as error:
@@ -546,14 +547,14 @@ def _decode_gif(contents: Any) -> Any:
 
 @compute("DecodeGif")
 def _gif(xp: ArrayModule, contents: Array) -> Array:
-    if contents.ndim or _kind(contents) in ("gif", ""):
+    if contents.ndim or _detect_format(contents) in ("gif", ""):
         return _decode_gif(contents)
-    return _any_image(contents, 3)[None]
+    return _decode_any_format(contents, 3)[None]
 
 
 @compute("DecodeBmp")
 def _bmp(xp: ArrayModule, contents: Any, *, channels: int) -> Array:
-    """The bytes of the pixels as they are in the file: colour tables and compression are not looked at.
+    """Return the pixel bytes as they are in the file; colour tables and compression are ignored.
 
     Source: tensorflow/core/kernels/decode_bmp_op.cc, release 1.15.
     """
@@ -598,9 +599,9 @@ def _bmp(xp: ArrayModule, contents: Any, *, channels: int) -> Array:
 
 
 def _string(data: bytes) -> Any:
-    made = np.empty((), object)
-    made[()] = data
-    return made
+    array = np.empty((), object)
+    array[()] = data
+    return array
 
 
 def _check_image(image: Any) -> None:
@@ -625,9 +626,9 @@ def _to_jpeg(
 ) -> Array:
     _check_image(image)
     channels = image.shape[2]
-    wanted = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
-    if wanted != channels:
-        raise InvalidArgumentError.of(f"format '{format.decode()}' expects {wanted} channels, got {channels}")
+    needed = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
+    if needed != channels:
+        raise InvalidArgumentError.of(f"format '{format.decode()}' expects {needed} channels, got {channels}")
     if channels not in (1, 3):
         raise InvalidArgumentError.of(f"image must have 1 or 3 channels, got {brackets(image.shape)}")
     if not 0 <= quality <= 100:
@@ -678,7 +679,7 @@ def _to_png(xp: ArrayModule, image: Array, *, compression: int) -> Array:
 
 @compute("ExtractJpegShape")
 def _jpeg_shape(xp: ArrayModule, contents: Array, *, output_type: Any) -> Array:
-    image = _opened(contents, "JPEG", "Invalid JPEG data")
+    image = _open_image(contents, "JPEG", "Invalid JPEG data")
     return np.array([image.height, image.width, len(image.getbands())], output_type.as_numpy_dtype)
 
 

@@ -1,4 +1,4 @@
-"""Contrast, hue and saturation, and colours as hue, saturation and value.
+"""Contrast, hue and saturation, and conversion to HSV.
 
 Source: tensorflow/core/kernels/adjust_*_op.cc and colorspace_op.h, release 1.15.
 """
@@ -29,27 +29,27 @@ __all__ = ["hsv_to_rgb", "rgb_to_hsv"]
 
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
-    """Colours as hue, saturation and value.
+    """Convert colours to hue, saturation and value.
 
     Args:
-        images: floats from 0 to 1 in ``[..., 3]``: red, green and blue.
+        images: floats from 0 to 1, ``[..., 3]``: red, green and blue.
         name: name of the op.
 
     Returns:
-        As many floats, from 0 to 1.
+        Floats of the same shape, from 0 to 1.
     """
     return new("RGBToHSV", name, images=images)
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Colours as red, green and blue.
+    """Convert colours to red, green and blue.
 
     Args:
-        images: floats from 0 to 1 in ``[..., 3]``: hue, saturation and value.
+        images: floats from 0 to 1, ``[..., 3]``: hue, saturation and value.
         name: name of the op.
 
     Returns:
-        As many floats, from 0 to 1.
+        Floats of the same shape, from 0 to 1.
     """
     return new("HSVToRGB", name, images=images)
 
@@ -161,13 +161,13 @@ def _adjusted_shape(op: Operation) -> Sequence[Any]:
 
 @gradient("RGBToHSV")
 def _rgb_to_hsv_grad(op: Operation, grad: Tensor) -> Tensor:
-    """Of equal colours the first is the largest and the last the smallest; what would be infinite is zero."""
+    """Of equal colours the first counts as the largest, the last as the smallest; infinite values become zero."""
     colours = [op.inputs[0][..., channel] for channel in range(3)]
     saturation, value = op.outputs[0][..., 1], op.outputs[0][..., 2]
     dtype = op.inputs[0].dtype
     if dtype.name != "float32" and rules() == "1.15":
         raise TypeError(
-            f"The gradient of rgb_to_hsv takes float32 alone, and the images are {dtype.name}:"
+            f"The gradient of rgb_to_hsv supports only float32, but the images are {dtype.name}; use"
             " tf.cast(images, tf.float32)"
         )
     red, green, blue = colours
@@ -203,15 +203,15 @@ def _is_there(colour: Tensor) -> Tensor:
 def _saturation_slope(
     colours: list[Tensor], is_largest: list[Tensor], is_smallest: list[Tensor], channel: int
 ) -> Tensor:
-    """Saturation is the difference of the largest and the smallest colour, divided by the largest."""
+    """Return the gradient of the saturation, which is the range of the three colours divided by the largest."""
     here = colours[channel]
     first, second = ((1, 2), (0, 2), (1, 0))[channel]
-    there = _is_there(here)
+    is_present = _is_there(here)
     smallest = new("Add", x=is_smallest[first] * colours[first], y=is_smallest[second] * colours[second])
     as_largest = is_largest[channel] * smallest * _inverse(square(here))
     largest_before = is_smallest[channel] * -1
     largest = (is_largest[first] * colours[first]) + (is_largest[second] * colours[second])
-    return there * new("Add", x=as_largest, y=largest_before * _inverse(largest))
+    return is_present * new("Add", x=as_largest, y=largest_before * _inverse(largest))
 
 
 def _hue_slope(
@@ -222,8 +222,9 @@ def _hue_slope(
     saturation: Tensor,
     value: Tensor,
 ) -> Tensor:
-    """Hue is a sixth of the difference of the two colours that are not the largest, divided by that of largest and
-    smallest, plus a constant; the parts are in degrees.
+    """Return the gradient of the hue, whose parts are in degrees.
+
+    The hue is a sixth of the difference of the two smaller colours, divided by the range, plus a constant.
     """
     here, after, before = (colours[(channel + step) % 3] for step in range(3))
     part = _is_there(here) * is_largest[channel] * -1 * (after - before)

@@ -1,6 +1,6 @@
-"""Brightness, contrast, hue and saturation, and images in other types and colours.
+"""Brightness, contrast, hue and saturation, and conversions of dtype and colour space.
 
-Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, names, sentences).
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, names, messages).
 """
 
 from __future__ import annotations
@@ -54,38 +54,38 @@ __all__ = [
 def convert_image_dtype(
     image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """Images in another type: floats from 0 to 1 stand for integers from 0 to the largest one.
+    """Convert images to another dtype: floats from 0 to 1 correspond to integers from 0 to the largest one.
 
     Args:
         image: an image.
         dtype: an integer or floating type.
-        saturate: whether what is too large becomes the largest number, else it overflows.
+        saturate: whether values that are too large are clipped instead of overflowing.
         name: name of the op.
 
     Returns:
-        A tensor of that type.
+        A tensor of that dtype.
 
     Raises:
-        AttributeError: another type.
+        AttributeError: ``dtype`` is neither.
     """
-    tensor, wanted = convert_to_tensor(image, name="image"), as_dtype(dtype)
-    if not wanted.is_floating and not wanted.is_integer:
+    tensor, target = convert_to_tensor(image, name="image"), as_dtype(dtype)
+    if not target.is_floating and not target.is_integer:
         raise AttributeError("dtype must be either floating point or integer")
-    if wanted is tensor.dtype:
+    if target is tensor.dtype:
         return identity(tensor, name=name)
     to_type = saturate_cast if saturate else cast
     with name_scope(name, "convert_image", [tensor]) as scope:
-        given = tensor.dtype
-        if given.is_integer and wanted.is_integer:
-            most, new_most = int(given.max), int(wanted.max)
+        dtype_before = tensor.dtype
+        if dtype_before.is_integer and target.is_integer:
+            most, new_most = int(dtype_before.max), int(target.max)
             if most > new_most:
-                return to_type(div(tensor, (most + 1) // (new_most + 1)), wanted, name=scope)
-            return multiply(to_type(tensor, wanted), (new_most + 1) // (most + 1), name=scope)
-        if given.is_floating and wanted.is_floating:
-            return cast(tensor, wanted, name=scope)
-        if given.is_integer:
-            return multiply(cast(tensor, wanted), 1.0 / int(given.max), name=scope)
-        return to_type(multiply(tensor, int(wanted.max) + 0.5), wanted, name=scope)
+                return to_type(div(tensor, (most + 1) // (new_most + 1)), target, name=scope)
+            return multiply(to_type(tensor, target), (new_most + 1) // (most + 1), name=scope)
+        if dtype_before.is_floating and target.is_floating:
+            return cast(tensor, target, name=scope)
+        if dtype_before.is_integer:
+            return multiply(cast(tensor, target), 1.0 / int(dtype_before.max), name=scope)
+        return to_type(multiply(tensor, int(target.max) + 0.5), target, name=scope)
 
 
 def _as_floats(image: Tensor) -> Tensor:
@@ -93,14 +93,14 @@ def _as_floats(image: Tensor) -> Tensor:
 
 
 def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """Images with a number added to all pixels.
+    """Add a number to all pixels of images.
 
     Args:
-        image: images of any type.
-        delta: the number, where 1 is the largest pixel.
+        image: images of any dtype.
+        delta: the number; 1 is the largest pixel.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
     """
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
         tensor = convert_to_tensor(image, name="image")
@@ -110,14 +110,14 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """Images with all pixels further from their mean.
+    """Scale the distance of all pixels from their mean.
 
     Args:
-        images: images of any type ``[..., height, width, channels]``.
-        contrast_factor: how much further.
+        images: images of any dtype ``[..., height, width, channels]``.
+        contrast_factor: the scale factor.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
     """
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         tensor = convert_to_tensor(images, name="images")
@@ -126,18 +126,18 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
 
 
 def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """``gain * image ** gamma``.
+    """Return ``gain * image ** gamma``.
 
     Args:
-        image: images of any type.
-        gamma: the exponent, not negative.
+        image: images of any dtype.
+        gamma: the exponent, at least 0.
         gain: the factor.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: the exponent is negative (InvalidArgumentError where that shows at run time).
+        ValueError: the exponent is negative (InvalidArgumentError if it is known only at run time).
     """
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         tensor = convert_to_tensor(image, name="image")
@@ -149,15 +149,15 @@ def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
-    """Images with other hues.
+    """Rotate the hues of images.
 
     Args:
-        image: images of any type, in red, green and blue.
-        delta: how far hues move on their circle, from -1 to 1.
+        image: RGB images of any dtype.
+        delta: rotation of the hue, from -1 to 1; 1 is the full circle.
         name: name of the scope.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
     """
     with name_scope(name, "adjust_hue", [image]):
         tensor = convert_to_tensor(image, name="image")
@@ -166,15 +166,15 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
 
 def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
-    """Images with stronger or weaker colours.
+    """Scale the saturation of images.
 
     Args:
-        image: images of any type, in red, green and blue.
-        saturation_factor: by what saturations are multiplied.
+        image: RGB images of any dtype.
+        saturation_factor: the factor.
         name: name of the scope.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
     """
     with name_scope(name, "adjust_saturation", [image]):
         tensor = convert_to_tensor(image, name="image")
@@ -183,15 +183,15 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
 
 
 def adjust_jpeg_quality(image: TensorLike, jpeg_quality: TensorLike, name: str | None = None) -> Tensor:
-    """Images as a JPEG of some quality leaves them.
+    """Encode an image as a JPEG of a given quality, and decode it.
 
     Args:
-        image: an image of any type.
+        image: an image of any dtype.
         jpeg_quality: from 0 to 100.
         name: name of the scope.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
     """
     with name_scope(name, "adjust_jpeg_quality", [image]):
         tensor = convert_to_tensor(image, name="image")
@@ -205,15 +205,15 @@ def adjust_jpeg_quality(image: TensorLike, jpeg_quality: TensorLike, name: str |
 
 
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """``adjust_brightness`` by a random number.
+    """Apply ``adjust_brightness`` with a random number.
 
     Args:
-        image: images of any type.
-        max_delta: the number is from ``-max_delta`` to ``max_delta``.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        image: images of any dtype.
+        max_delta: the number is between ``-max_delta`` and ``max_delta``.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
         ValueError: ``max_delta`` is negative.
@@ -231,53 +231,53 @@ def _check_range(lower: float, upper: float) -> None:
 
 
 def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """``adjust_contrast`` by a random factor.
+    """Apply ``adjust_contrast`` with a random factor.
 
     Args:
-        image: images of any type.
-        lower: the least factor.
-        upper: the greatest.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        image: images of any dtype.
+        lower: the smallest factor.
+        upper: the largest factor.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: there is no factor between them, or one is negative.
+        ValueError: ``upper`` is not greater than ``lower``, or ``lower`` is negative.
     """
     _check_range(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """``adjust_saturation`` by a random factor.
+    """Apply ``adjust_saturation`` with a random factor.
 
     Args:
-        image: images of any type.
-        lower: the least factor.
-        upper: the greatest.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        image: images of any dtype.
+        lower: the smallest factor.
+        upper: the largest factor.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: there is no factor between them, or one is negative.
+        ValueError: ``upper`` is not greater than ``lower``, or ``lower`` is negative.
     """
     _check_range(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 
 
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """``adjust_hue`` by a random number.
+    """Apply ``adjust_hue`` with a random number.
 
     Args:
-        image: images of any type.
-        max_delta: the number is from ``-max_delta`` to ``max_delta``, at most 0.5.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        image: images of any dtype.
+        max_delta: the number is between ``-max_delta`` and ``max_delta``; at most 0.5.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
         ValueError: ``max_delta`` is not within [0, 0.5].
@@ -292,19 +292,19 @@ def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> 
 def random_jpeg_quality(
     image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
-    """``adjust_jpeg_quality`` with a random quality.
+    """Apply ``adjust_jpeg_quality`` with a random quality.
 
     Args:
-        image: an image of any type.
-        min_jpeg_quality: the least quality.
-        max_jpeg_quality: above the greatest.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        image: an image of any dtype.
+        min_jpeg_quality: the lowest quality.
+        max_jpeg_quality: upper limit of the quality, exclusive.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
 
     Raises:
-        ValueError: there are no such qualities.
+        ValueError: the limits are out of range or in the wrong order.
     """
     if not 0 <= min_jpeg_quality <= 100 or not 0 <= max_jpeg_quality <= 100:
         raise ValueError("jpeg encoding range must be between 0 and 100.")
@@ -314,20 +314,20 @@ def random_jpeg_quality(
     return adjust_jpeg_quality(image, quality)
 
 
-# Other colours
+# Colour conversions
 
 
 def per_image_standardization(image: TensorLike) -> Tensor:
-    """Images of which the pixels have mean 0 and variance 1.
+    """Scale images so that their pixels have mean 0 and variance 1.
 
     Args:
         image: images ``[..., height, width, channels]``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: it is no image.
+        ValueError: ``image`` is not an image.
     """
     with name_scope(None, "per_image_standardization", [image]) as scope:
         tensor = with_image_checks(convert_to_tensor(image, name="image"))
@@ -342,14 +342,14 @@ def per_image_standardization(image: TensorLike) -> Tensor:
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """Images in grey.
+    """Convert images to grey.
 
     Args:
-        images: images of any type ``[..., 3]``.
+        images: images of any dtype ``[..., 3]``.
         name: name of the scope.
 
     Returns:
-        A tensor of the same type ``[..., 1]``.
+        A tensor of the same dtype ``[..., 1]``.
     """
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         tensor = convert_to_tensor(images, name="images")
@@ -359,17 +359,17 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Images in grey with three channels.
+    """Convert grey images to three equal channels.
 
     Args:
-        images: images of any type ``[..., 1]``.
+        images: images of any dtype ``[..., 1]``.
         name: name of the op.
 
     Returns:
-        A tensor of the same type ``[..., 3]``.
+        A tensor of the same dtype ``[..., 3]``.
 
     Raises:
-        ValueError: they have another number of channels (InvalidArgumentError where that shows at run time).
+        ValueError: the number of channels is not 1 (InvalidArgumentError if it is known only at run time).
     """
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         tensor = _checked_grey(convert_to_tensor(images, name="images"))
@@ -382,12 +382,12 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _checked_grey(images: Tensor) -> Tensor:
-    known = images.shape
-    if known.ndims is not None and known.ndims < 2:
+    static_shape = images.shape
+    if static_shape.ndims is not None and static_shape.ndims < 2:
         raise ValueError("A grayscale image must be at least two-dimensional.")
     sentence = "Last dimension of a grayscale image should be size 1."
-    if known.is_fully_defined():
-        if known[-1] != 1:
+    if static_shape.is_fully_defined():
+        if static_shape[-1] != 1:
             raise ValueError(sentence)
         return with_dependencies([], images)
     checks = [
@@ -418,48 +418,48 @@ def _in_colours(images: TensorLike, matrix: Any) -> Tensor:
 
 
 def rgb_to_yiq(images: TensorLike) -> Tensor:
-    """Colours as luminance and two chrominances.
+    """Convert colours to luminance and two chrominances, YIQ.
 
     Args:
         images: floats ``[..., 3]``.
 
     Returns:
-        As many floats.
+        Floats of the same shape.
     """
     return _in_colours(images, _RGB_TO_YIQ)
 
 
 def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """Colours as red, green and blue.
+    """Convert colours to red, green and blue.
 
     Args:
         images: floats ``[..., 3]``: luminance and two chrominances.
 
     Returns:
-        As many floats.
+        Floats of the same shape.
     """
     return _in_colours(images, _YIQ_TO_RGB)
 
 
 def rgb_to_yuv(images: TensorLike) -> Tensor:
-    """Colours as luminance and two differences from it.
+    """Convert colours to luminance and two colour differences, YUV.
 
     Args:
         images: floats ``[..., 3]``.
 
     Returns:
-        As many floats.
+        Floats of the same shape.
     """
     return _in_colours(images, _RGB_TO_YUV)
 
 
 def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """Colours as red, green and blue.
+    """Convert colours to red, green and blue.
 
     Args:
-        images: floats ``[..., 3]``: luminance and two differences from it.
+        images: floats ``[..., 3]``: luminance and two colour differences.
 
     Returns:
-        As many floats.
+        Floats of the same shape.
     """
     return _in_colours(images, _YUV_TO_RGB)

@@ -1,4 +1,4 @@
-"""Parts cut out of images: ``tf.image.crop_and_resize`` and ``tf.image.extract_glimpse``.
+"""Crops of images: ``tf.image.crop_and_resize`` and ``tf.image.extract_glimpse``.
 
 Source: tensorflow/core/kernels/crop_and_resize_op.cc, attention_ops.cc and tensorflow/python/ops/image_ops_impl.py,
 release 1.15.
@@ -39,15 +39,15 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: TensorLike | None = None,
 ) -> Tensor:
-    """Cuts boxes out of images and gives all of them one size.
+    """Crop boxes from images and resize all of them to one size.
 
     Args:
         image: numbers ``[batch, height, width, channels]``.
-        boxes: float32 ``[boxes, 4]``, as parts of height and width.
-        box_ind: int32 ``[boxes]``: which image each is of.
-        crop_size: their height and width, int32.
+        boxes: float32 ``[boxes, 4]``, as fractions of height and width.
+        box_ind: int32 ``[boxes]``: the image of each box.
+        crop_size: height and width of the crops, int32.
         method: ``"bilinear"`` or ``"nearest"``.
-        extrapolation_value: stands for what is outside of an image.
+        extrapolation_value: value of pixels outside the image.
         name: name of the op.
         box_indices: the newer name of ``box_ind``.
 
@@ -56,7 +56,7 @@ def crop_and_resize(
 
     Raises:
         ValueError: both names are given.
-        InvalidArgumentError: at run time, there is no such image.
+        InvalidArgumentError: at run time, a box refers to a missing image.
     """
     if box_ind is not None and box_indices is not None:
         raise ValueError("Cannot specify both 'box_ind' and 'box_indices'")
@@ -81,15 +81,15 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Cuts one part out of each image.
+    """Crop one part from each image.
 
     Args:
         input: float32 ``[batch, height, width, channels]``.
         size: height and width of the parts, int32.
-        offsets: float32 ``[batch, 2]``: where their centres are, down and across.
-        centered: whether (0, 0) is the middle of the image, else its upper left corner.
-        normalized: whether offsets are parts of the image's size, else pixels.
-        uniform_noise: whether what is outside of the image is uniform noise, else normal.
+        offsets: float32 ``[batch, 2]``: the centres of the parts, y and x.
+        centered: whether (0, 0) is the middle of the image rather than its upper left corner.
+        normalized: whether offsets are fractions of the image's size rather than pixels.
+        uniform_noise: whether pixels outside the image are uniform rather than normal noise.
         name: name of the op.
 
     Returns:
@@ -110,14 +110,14 @@ def extract_glimpse(
 # CropAndResize
 
 
-def _cut(boxes: Any, first: int, size: int, crop: int) -> tuple[Any, Any]:
-    """Along one axis, where the pixels of each crop lie, and which of them are inside of the image.
+def _axis_positions(boxes: Any, first: int, size: int, crop: int) -> tuple[Any, Any]:
+    """Return the pixel positions of each crop along one axis, and which of them are inside the image.
 
     Args:
         boxes: the boxes.
-        first: column of the begin of a box; the end is two further.
-        size: pixels of the image.
-        crop: pixels of a crop.
+        first: column of a box's start; its end is two columns later.
+        size: size of the image in pixels.
+        crop: size of a crop in pixels.
     """
     begin, end = boxes[:, first, None], boxes[:, first + 2, None]
     most = np.float32(size - 1)
@@ -145,27 +145,27 @@ def _check_crop(image: Any, boxes: Any, box_ind: Any, size: Any) -> None:
 
 
 def _rounded(places: Any) -> Any:
-    """The nearest pixel; half way, the one further from 0."""
+    """Return the nearest pixel; halves are rounded away from 0."""
     return (np.sign(places) * np.floor(np.abs(places) + np.float32(0.5))).astype(np.int64)
 
 
 class _Taps:
-    """The pixels that each pixel of a crop is made of, along both axes."""
+    """The source pixels of each pixel of a crop, along both axes."""
 
     def __init__(
         self, xp: ArrayModule, boxes: Array, height: int, width: int, crops: tuple[int, int], nearest: bool
     ) -> None:
         boxes = np.asarray(on_host(boxes))
         (rows, in_rows), (columns, in_columns) = (
-            _cut(boxes, 0, height, crops[0]),
-            _cut(boxes, 1, width, crops[1]),
+            _axis_positions(boxes, 0, height, crops[0]),
+            _axis_positions(boxes, 1, width, crops[1]),
         )
         self.inside = in_rows[:, :, None] & in_columns[:, None, :]
-        self.rows, self.columns = self._pairs(rows, height, nearest), self._pairs(columns, width, nearest)
+        self.rows, self.columns = self._taps(rows, height, nearest), self._taps(columns, width, nearest)
 
     @staticmethod
-    def _pairs(places: Any, size: int, nearest: bool) -> list[tuple[Any, Any]]:
-        """Pixels and their weights, ``[boxes, crop]`` each."""
+    def _taps(places: Any, size: int, nearest: bool) -> list[tuple[Any, Any]]:
+        """Return pixels and their weights, ``[boxes, crop]`` each."""
 
         def within(pixels: Any) -> Any:
             return np.clip(pixels, 0, size - 1).astype(np.int64)
@@ -192,14 +192,14 @@ def _crop(
     _, height, width, channels = image.shape
     crops = tuple(crop_size.tolist())
     taps = _Taps(xp, boxes, height, width, crops, method == b"nearest")
-    made = xp.zeros((len(boxes), *crops, channels), xp.float32)
+    result = xp.zeros((len(boxes), *crops, channels), xp.float32)
     of_box = box_ind[:, None, None]
     for rows, down in taps.rows:
         for columns, across in taps.columns:
             pixels = image[of_box, xp.asarray(rows)[:, :, None], xp.asarray(columns)[:, None, :]]
             weights = down[:, :, None] * across[:, None, :]
-            made += pixels.astype(xp.float32) * xp.asarray(weights)[..., None]
-    return xp.where(xp.asarray(taps.inside)[..., None], made, xp.float32(extrapolation_value))
+            result += pixels.astype(xp.float32) * xp.asarray(weights)[..., None]
+    return xp.where(xp.asarray(taps.inside)[..., None], result, xp.float32(extrapolation_value))
 
 
 @compute("CropAndResizeGradImage", fresh=True)
@@ -208,13 +208,13 @@ def _crop_grad_image(
 ) -> Array:
     batch, height, width, channels = image_size.tolist()
     taps = _Taps(xp, boxes, height, width, grads.shape[1:3], method == b"nearest")
-    made = np.zeros((batch, height, width, channels), np.float32)
+    result = np.zeros((batch, height, width, channels), np.float32)
     grads, of_box = on_host(grads) * taps.inside[..., None], on_host(box_ind)[:, None, None]
     for rows, down in taps.rows:
         for columns, across in taps.columns:
             weights = (down[:, :, None] * across[:, None, :])[..., None]
-            np.add.at(made, (of_box, rows[:, :, None], columns[:, None, :]), grads * weights)
-    return xp.asarray(made.astype(T.as_numpy_dtype))
+            np.add.at(result, (of_box, rows[:, :, None], columns[:, None, :]), grads * weights)
+    return xp.asarray(result.astype(T.as_numpy_dtype))
 
 
 @compute("CropAndResizeGradBoxes", fresh=True)
@@ -231,18 +231,18 @@ def _crop_grad_boxes(xp: ArrayModule, grads: Array, image: Array, boxes: Array, 
 
     corners = at(top, left), at(top, right), at(bottom, left), at(bottom, right)
     down, across = down[:, :, None, None], across[:, None, :, None]
-    given = on_host(grads) * taps.inside[..., None]
-    by_row = (((1 - across) * (corners[2] - corners[0]) + across * (corners[3] - corners[1])) * given).sum(3)
-    by_column = (((1 - down) * (corners[1] - corners[0]) + down * (corners[3] - corners[2])) * given).sum(3)
-    made = np.zeros((len(of_box), 4), np.float32)
+    inner = on_host(grads) * taps.inside[..., None]
+    by_row = (((1 - across) * (corners[2] - corners[0]) + across * (corners[3] - corners[1])) * inner).sum(3)
+    by_column = (((1 - down) * (corners[1] - corners[0]) + down * (corners[3] - corners[2])) * inner).sum(3)
+    result = np.zeros((len(of_box), 4), np.float32)
     for first, size, crop, gradients in (
         (0, height, crops[0], by_row.sum(2)),
         (1, width, crops[1], by_column.sum(1)),
     ):
         parts = np.arange(crop, dtype=np.float32) / (crop - 1) if crop > 1 else np.full(1, 0.5, np.float32)
-        made[:, first] = (gradients * (1 - parts)).sum(1) * (size - 1)
-        made[:, first + 2] = (gradients * parts).sum(1) * (size - 1)
-    return xp.asarray(made)
+        result[:, first] = (gradients * (1 - parts)).sum(1) * (size - 1)
+        result[:, first + 2] = (gradients * parts).sum(1) * (size - 1)
+    return xp.asarray(result)
 
 
 @gradient("CropAndResize")
@@ -314,22 +314,22 @@ def _glimpse(
         raise InvalidArgumentError.of(f"offsets must be a matrix{brackets(offsets.shape)}")
     _, height, width, channels = input.shape
     tall, wide = size.tolist()
-    made = xp.empty((len(input), tall, wide, channels), input.dtype)
+    result = xp.empty((len(input), tall, wide, channels), input.dtype)
     for number, (down, across) in enumerate(on_host(offsets).tolist()):
-        y = _begin(down, height, tall, centered, normalized)
-        x = _begin(across, width, wide, centered, normalized)
+        y = _part_start(down, height, tall, centered, normalized)
+        x = _part_start(across, width, wide, centered, normalized)
         picture = input[number]
         top, left = max(y, 0), max(x, 0)
         bottom, right = min(y + tall, height), min(x + wide, width)
         if (top, left, bottom, right) != (y, x, y + tall, x + wide):
-            made[number] = _noise(xp, input, made.shape[1:], kind, ctx)
+            result[number] = _noise(xp, input, result.shape[1:], kind, ctx)
         if top < bottom and left < right:
-            made[number, top - y : bottom - y, left - x : right - x] = picture[top:bottom, left:right]
-    return made
+            result[number, top - y : bottom - y, left - x : right - x] = picture[top:bottom, left:right]
+    return result
 
 
-def _begin(offset: float, size: int, part: int, centered: bool, normalized: bool) -> int:
-    """The first pixel of a part along one axis."""
+def _part_start(offset: float, size: int, part: int, centered: bool, normalized: bool) -> int:
+    """Return the first pixel of a part along one axis."""
     place = offset * size if normalized else offset
     if centered:
         place = place / 2 + size / 2

@@ -1,6 +1,6 @@
-"""Images turned, mirrored, cut, filled up and made larger or smaller.
+"""Rotated, mirrored, cropped, padded and resized images.
 
-Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, names, sentences).
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, names, messages).
 """
 
 from __future__ import annotations
@@ -58,37 +58,37 @@ __all__ = [
 
 
 class ResizeMethod:
-    """How ``resize_images`` finds the pixels of the new size."""
+    """Interpolation methods of ``resize_images``."""
 
     BILINEAR = 0
-    """Between the four neighbours."""
+    """Interpolation between the four neighbours."""
     NEAREST_NEIGHBOR = 1
     """The nearest pixel."""
     BICUBIC = 2
-    """From sixteen neighbours."""
+    """Interpolation between sixteen neighbours."""
     AREA = 3
     """The mean of the area."""
 
 
 class ResizeMethodV2:
-    """The methods by name, as ``tensorflow.python.ops.image_ops.ResizeMethod`` has them; ``resize_images`` has four."""
+    """Method names of ``tensorflow.python.ops.image_ops.ResizeMethod``; ``resize_images`` supports the first four."""
 
     BILINEAR = "bilinear"
-    """Between the four neighbours."""
+    """Interpolation between the four neighbours."""
     NEAREST_NEIGHBOR = "nearest"
     """The nearest pixel."""
     BICUBIC = "bicubic"
-    """From sixteen neighbours."""
+    """Interpolation between sixteen neighbours."""
     AREA = "area"
     """The mean of the area."""
     LANCZOS3 = "lanczos3"
-    """Of TensorFlow 2 alone, like those below."""
+    """In TensorFlow 2 only, like those below."""
     LANCZOS5 = "lanczos5"
     """With five lobes."""
     GAUSSIAN = "gaussian"
-    """By a bell curve."""
+    """A Gaussian filter."""
     MITCHELLCUBIC = "mitchellcubic"
-    """By a cubic without antialiasing."""
+    """A cubic filter without antialiasing."""
 
 
 _RESIZERS: dict[Any, Any] = {
@@ -103,7 +103,7 @@ _RESIZERS: dict[Any, Any] = {
 }
 
 
-# Mirrored and turned
+# Mirroring and rotation
 
 
 def _is_batch(image: Tensor) -> bool:
@@ -126,31 +126,31 @@ def _flipped(image: TensorLike, axis: int, scope: str) -> Tensor:
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
-    """Images with left and right exchanged.
+    """Mirror images horizontally.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: it is no image.
+        ValueError: ``image`` is not an image.
     """
     return _flipped(image, 1, "flip_left_right")
 
 
 def flip_up_down(image: TensorLike) -> Tensor:
-    """Images upside down.
+    """Flip images upside down.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: it is no image.
+        ValueError: ``image`` is not an image.
     """
     return _flipped(image, 0, "flip_up_down")
 
@@ -170,50 +170,50 @@ def _randomly_flipped(image: TensorLike, axis: int, seed: int | None, name: str)
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images with left and right exchanged, or as they are, each as often.
+    """Mirror images horizontally, with probability 1/2.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: it is no image.
+        ValueError: ``image`` is not an image.
     """
     return _randomly_flipped(image, 1, seed, "random_flip_left_right")
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images upside down, or as they are, each as often.
+    """Flip images upside down, with probability 1/2.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: it is no image.
+        ValueError: ``image`` is not an image.
     """
     return _randomly_flipped(image, 0, seed, "random_flip_up_down")
 
 
 def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
-    """Images turned to the left by right angles.
+    """Rotate images counterclockwise in steps of 90 degrees.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
-        k: how many right angles.
+        k: number of steps.
         name: name of the op.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
 
     Raises:
-        ValueError: it is no image.
+        ValueError: ``image`` is not an image.
     """
     with name_scope(name, "rot90", [image, k]) as scope:
         tensor = with_image_checks(convert_to_tensor(image, name="image"))
@@ -242,38 +242,38 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
 
 
 def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
-    """Images with rows and columns exchanged.
+    """Exchange rows and columns of images.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
         name: name of the op.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
 
     Raises:
-        ValueError: it is no image.
+        ValueError: ``image`` is not an image.
     """
     with name_scope(name, "transpose", [image]):
         tensor = with_image_checks(convert_to_tensor(image, name="image"))
         return transposed(tensor, [0, 2, 1, 3] if _is_batch(tensor) else [1, 0, 2], name=name)
 
 
-# Cut and filled up
+# Cropping and padding
 
 
 def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
-    """The middle of images.
+    """Return the central part of images.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
-        central_fraction: how much of height and width is left.
+        central_fraction: fraction of height and width to keep.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
 
     Raises:
-        ValueError: it is no image, or the part is not within (0, 1].
+        ValueError: ``image`` is not an image, or the fraction is not within (0, 1].
     """
     with name_scope(None, "central_crop", [image]):
         tensor = convert_to_tensor(image, name="image")
@@ -287,7 +287,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
             raise ValueError(
                 f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {count}."
             )
-        begin, size, known = [], [], []
+        begin, size, static_sizes = [], [], []
         for axis in (count - 3, count - 2):
             pixels: Any = tensor.shape[axis].value
             if pixels is None:
@@ -298,31 +298,32 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
                 start = int((float(pixels) - float(pixels) * central_fraction) / 2)
             begin.append(start)
             size.append(pixels - start * 2)
-            known.append(None if is_tensor(pixels) else size[-1])
+            static_sizes.append(None if is_tensor(pixels) else size[-1])
         front = [0] if count == 4 else []
         back = [-1] if count == 4 else []
         result = part_of(tensor, stack([*front, *begin, 0]), stack([*back, *size, -1]))
-        result.set_shape([*([tensor.shape[0]] if count == 4 else []), *known, tensor.shape[count - 1]])
+        result.set_shape([*([tensor.shape[0]] if count == 4 else []), *static_sizes, tensor.shape[count - 1]])
         return result
 
 
 def pad_to_bounding_box(
     image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Images on a larger ground of zeros.
+    """Pad images with zeros to a given size.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
         offset_height: rows above.
-        offset_width: columns on the left.
+        offset_width: columns to the left.
         target_height: rows of the result.
         target_width: columns of the result.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
 
     Raises:
-        ValueError: it is no image, or larger than that (InvalidArgumentError where that shows at run time).
+        ValueError: ``image`` is not an image, or does not fit (InvalidArgumentError if that is known only at
+            run time).
     """
     with name_scope(None, "pad_to_bounding_box", [image]):
         batch, was_batch = as_batch(convert_to_tensor(image, name="image"))
@@ -348,20 +349,21 @@ def _known(sizes: list[Any]) -> TensorShape:
 def crop_to_bounding_box(
     image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """A part of images.
+    """Return a rectangular part of images.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
         offset_height: rows above.
-        offset_width: columns on the left.
+        offset_width: columns to the left.
         target_height: rows of the part.
         target_width: columns of the part.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
 
     Raises:
-        ValueError: it is no image, or not as large (InvalidArgumentError where that shows at run time).
+        ValueError: ``image`` is not an image, or the part is outside it (InvalidArgumentError if that is
+            known only at run time).
     """
     with name_scope(None, "crop_to_bounding_box", [image]):
         batch, was_batch = as_batch(convert_to_tensor(image, name="image"))
@@ -393,7 +395,7 @@ def _equal(one: Any, other: Any) -> Any:
 
 
 def resize_image_with_crop_or_pad(image: TensorLike, target_height: Any, target_width: Any) -> Tensor:
-    """The middle of images, or images in the middle of a ground of zeros, in a given size.
+    """Crop or pad images around their centre to a given size.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
@@ -401,10 +403,10 @@ def resize_image_with_crop_or_pad(image: TensorLike, target_height: Any, target_
         target_width: columns of the result.
 
     Returns:
-        A tensor of the same type.
+        A tensor of the same dtype.
 
     Raises:
-        ValueError: it is no image, or a size is not positive.
+        ValueError: ``image`` is not an image, or a size is not positive.
     """
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         batch, was_batch = as_batch(convert_to_tensor(image, name="image"))
@@ -430,7 +432,7 @@ def resize_image_with_crop_or_pad(image: TensorLike, target_height: Any, target_
         return like_input(with_dependencies(checks, resized), was_batch)
 
 
-# In another size
+# Resizing
 
 
 def resize_images(
@@ -441,21 +443,22 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images in another size.
+    """Resize images.
 
     Args:
         images: ``[height, width, channels]``, or a batch of them.
         size: the new height and width, int32.
         method: a ``ResizeMethod``, or ``"bilinear"``, ``"nearest"``, ``"bicubic"``, ``"area"``.
-        align_corners: whether the corners of the images stay where they are.
-        preserve_aspect_ratio: whether the images get as large as fits into the size.
+        align_corners: whether the corner pixels keep their values.
+        preserve_aspect_ratio: whether to keep the aspect ratio and use the largest size that fits.
         name: name of the scope.
 
     Returns:
-        float32, or the images' type for the nearest pixels; the images themselves where they have that size.
+        float32, or the images' dtype for the nearest pixels; the unchanged images if they already have that
+        size.
 
     Raises:
-        ValueError: they are no images, or there is no such method or size.
+        ValueError: ``images`` are not images, or the method or size is invalid.
     """
     with name_scope(name, "resize", [images, size]):
         tensor = convert_to_tensor(images, name="images")
@@ -466,33 +469,33 @@ def resize_images(
         batch, was_batch = as_batch(tensor)
         _, height, width, _ = batch.shape.as_list()
         try:
-            wanted = convert_to_tensor(size, int32, name="size")
+            new_size = convert_to_tensor(size, int32, name="size")
         except (TypeError, ValueError):
             raise ValueError("'size' must be a 1-D int32 Tensor") from None
-        if not wanted.shape.is_compatible_with([2]):
+        if not new_size.shape.is_compatible_with([2]):
             raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
         if preserve_aspect_ratio:
-            wanted = _fitting(batch, wanted)
-        known = constant_value(wanted)
-        sizes = [None, None] if known is None else [int(one) for one in known]
+            new_size = _fitting(batch, new_size)
+        static_size = constant_value(new_size)
+        sizes = [None, None] if static_size is None else [int(one) for one in static_size]
         if None not in (*sizes, height, width) and [height, width] == sizes:
             return like_input(batch, was_batch)
         resize = _RESIZERS.get(method)
         if resize is None:
             raise ValueError("Resize method is not implemented.")
-        result = resize(batch, wanted, align_corners=align_corners)
+        result = resize(batch, new_size, align_corners=align_corners)
         result.set_shape([None, *sizes, None])
         return like_input(result, was_batch)
 
 
-def _fitting(batch: Tensor, wanted: Tensor) -> Tensor:
-    """The largest size with the form of the images that fits into another."""
+def _fitting(batch: Tensor, limit: Tensor) -> Tensor:
+    """Return the largest size that fits into another and has the images' aspect ratio."""
     _, height, width, _ = dimensions(batch, 4)
-    known = constant_value(wanted)
-    sizes = [wanted[0], wanted[1]] if known is None else [int(one) for one in known]
+    static_limit = constant_value(limit)
+    sizes = [limit[0], limit[1]] if static_limit is None else [int(one) for one in static_limit]
     pixels = [cast(height, float32), cast(width, float32)]
     scale = minimum(cast(sizes[0], float32) / pixels[0], cast(sizes[1], float32) / pixels[1])
-    return convert_to_tensor([cast(rounded(scale * one), int32) for one in pixels], int32, name="size")
+    return convert_to_tensor([cast(rounded(scale * pixel), int32) for pixel in pixels], int32, name="size")
 
 
 def resize_image_with_pad(
@@ -502,7 +505,7 @@ def resize_image_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """Images as large as fits into a size, in the middle of a ground of zeros.
+    """Resize images to fit into a size, keep their aspect ratio, and pad with zeros.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.
@@ -512,10 +515,10 @@ def resize_image_with_pad(
         align_corners: as for ``resize_images``.
 
     Returns:
-        A tensor as ``resize_images`` gives it.
+        A tensor like that of ``resize_images``.
 
     Raises:
-        ValueError: it is no image, or a size is not positive.
+        ValueError: ``image`` is not an image, or a size is not positive.
     """
     with name_scope(None, "resize_image_with_pad", [image]):
         batch, was_batch = as_batch(convert_to_tensor(image, name="image"))

@@ -1,6 +1,6 @@
-"""How alike two images are, how much is going on in one, and what is in a file.
+"""Similarity and variation of images, and format detection.
 
-Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, sentences).
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, messages).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Whether a file begins as a JPEG does.
+    """Return whether a file starts like a JPEG.
 
     Args:
         contents: the bytes of the file, a string.
@@ -72,37 +72,38 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The pixels of a JPEG, PNG, GIF or BMP.
+    """Return the pixels of a JPEG, PNG, GIF or BMP.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: how many the image has; None or 0: as in the file.
-        dtype: type of the pixels, as ``convert_image_dtype`` makes them.
+        channels: number of channels; None or 0: as in the file.
+        dtype: dtype of the pixels, converted as by ``convert_image_dtype``.
         name: name of the scope.
-        expand_animations: whether a GIF gives all of its pictures, else the first one.
+        expand_animations: whether to return all frames of a GIF rather than the first.
 
     Returns:
-        ``[height, width, channels]``; of a GIF ``[pictures, height, width, 3]``.
+        ``[height, width, channels]``; for a GIF ``[frames, height, width, 3]``.
 
     Raises:
-        ValueError: there is no such number of channels.
-        InvalidArgumentError: at run time, it is no such file, or a GIF or BMP with that number of channels.
+        ValueError: the number of channels is invalid.
+        InvalidArgumentError: at run time, the bytes are not such a file, or a GIF or BMP cannot have that
+            number of channels.
     """
     with name_scope(name, "decode_image"):
         if channels not in (None, 0, 1, 3, 4):
             raise ValueError("channels must be in (None, 0, 1, 3, 4)")
-        wanted, kind = channels or 0, as_dtype(dtype)
+        count, kind = channels or 0, as_dtype(dtype)
         start = substr(contents, 0, 3)
 
         def from_bmp() -> Tensor:
             is_bmp = equal(substr(contents, 0, 2), b"BM", name="is_bmp")
             check = Assert(is_bmp, ["Unable to decode bytes as JPEG, PNG, GIF, or BMP"])
-            allowed = _with_channels(not_equal(wanted, 1, name="check_channels"), "0, 3", "BMP")
+            allowed = _with_channels(not_equal(count, 1, name="check_channels"), "0, 3", "BMP")
             with get_default_graph().control_dependencies([check, allowed]):
                 return convert_image_dtype(decode_bmp(contents), kind)
 
         def from_gif() -> Tensor:
-            first, second = (not_equal(wanted, number, name="check_gif_channels") for number in (1, 4))
+            first, second = (not_equal(count, number, name="check_gif_channels") for number in (1, 4))
             allowed = _with_channels(logical_and(first, second), "0, 3", "GIF")
             with get_default_graph().control_dependencies([allowed]):
                 pictures = convert_image_dtype(decode_gif(contents), kind)
@@ -113,7 +114,7 @@ def decode_image(
 
         def from_png() -> Tensor:
             read = uint8 if kind is uint8 else uint16
-            return convert_image_dtype(decode_png(contents, wanted, dtype=read), kind)
+            return convert_image_dtype(decode_png(contents, count, dtype=read), kind)
 
         def from_no_jpeg() -> Tensor:
             with name_scope(None, "is_png"):
@@ -121,9 +122,9 @@ def decode_image(
             return cond(is_png, from_png, from_others, name="cond_png")
 
         def from_jpeg() -> Tensor:
-            allowed = _with_channels(not_equal(wanted, 4, name="check_jpeg_channels"), "0, 1, 3", "JPEG")
+            allowed = _with_channels(not_equal(count, 4, name="check_jpeg_channels"), "0, 1, 3", "JPEG")
             with get_default_graph().control_dependencies([allowed]):
-                return convert_image_dtype(decode_jpeg(contents, wanted), kind)
+                return convert_image_dtype(decode_jpeg(contents, count), kind)
 
         return cond(is_jpeg(contents), from_jpeg, from_no_jpeg, name="cond_jpeg")
 
@@ -132,11 +133,11 @@ def _with_channels(fits: Tensor, allowed: str, what: str) -> Operation:
     return Assert(fits, [f"Channels must be in (None, {allowed}) when decoding {what} images"])
 
 
-# Two images
+# Comparison of images
 
 
-def _checks_alike(one: Tensor, other: Tensor) -> list[Operation]:
-    """What checks that two images have the same shape; ValueError where they are known not to."""
+def _check_same_shape(one: Tensor, other: Tensor) -> list[Operation]:
+    """Return operations that check that two shapes are equal; raise ValueError if they are known to differ."""
     mine, theirs = one.shape.with_rank_at_least(3), other.shape.with_rank_at_least(3)
     if mine.ndims is not None and theirs.ndims is not None:
         TensorShape(mine.sizes[-3:]).assert_is_compatible_with(TensorShape(theirs.sizes[-3:]))  # type: ignore[index]
@@ -151,32 +152,32 @@ def _checks_alike(one: Tensor, other: Tensor) -> list[Operation]:
 
 
 def psnr(a: TensorLike, b: TensorLike, max_val: Any, name: str | None = None) -> Tensor:
-    """The ratio between signal and noise of one image against another, in decibels.
+    """Return the peak signal-to-noise ratio of two images, in decibels.
 
     Args:
         a: images ``[..., height, width, channels]``.
-        b: as many.
-        max_val: the range of their pixels: 255, or 1.
+        b: images of the same shape.
+        max_val: the range of the pixels: 255, or 1.
         name: name of the scope.
 
     Returns:
         float32 ``[...]``.
 
     Raises:
-        ValueError: they differ in shape (InvalidArgumentError where that shows at run time).
+        ValueError: the shapes differ (InvalidArgumentError if that is known only at run time).
     """
     with name_scope(name, "PSNR", [a, b]):
         one, other = convert_to_tensor(a), convert_to_tensor(b)
         most = convert_image_dtype(cast(max_val, one.dtype), float32)
         one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
         error = reduce_mean(squared_difference(one, other), [-3, -2, -1])
-        found = subtract(20 * log(most) / log(10.0), np.float32(10 / np.log(10)) * log(error), name="psnr")
-        with get_default_graph().control_dependencies(_checks_alike(one, other)):
-            return identity(found)
+        ratio = subtract(20 * log(most) / log(10.0), np.float32(10 / np.log(10)) * log(error), name="psnr")
+        with get_default_graph().control_dependencies(_check_same_shape(one, other)):
+            return identity(ratio)
 
 
 def _window(count: int, deviation: float) -> Any:
-    """A bell ``[count, count, 1, 1]`` of sum 1."""
+    """Return a Gaussian window ``[count, count, 1, 1]`` with sum 1."""
     places = np.arange(count, dtype=np.float32) - np.float32((count - 1) / 2)
     heights = np.square(places) * np.float32(-0.5 / deviation**2)
     bell = np.exp(heights[None, :] + heights[:, None])
@@ -184,8 +185,9 @@ def _window(count: int, deviation: float) -> Any:
 
 
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
-"""What each of five sizes counts for, as people were asked in Wang, Simoncelli and Bovik, Multiscale structural
-similarity for image quality assessment, 2003.
+"""Weights of the five scales.
+
+Source: Wang, Simoncelli and Bovik, Multiscale structural similarity for image quality assessment, 2003.
 """
 
 
@@ -198,51 +200,52 @@ def ssim(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """How alike two images look.
+    """Return the structural similarity of two images.
 
     Args:
         img1: images ``[..., height, width, channels]``.
-        img2: as many.
-        max_val: the range of their pixels: 255, or 1.
-        filter_size: pixels of the window that is looked through.
-        filter_sigma: its width, a standard deviation in pixels.
-        k1: keeps dark parts from counting too much.
-        k2: keeps even parts from counting too much.
+        img2: images of the same shape.
+        max_val: the range of the pixels: 255, or 1.
+        filter_size: size of the Gaussian window in pixels.
+        filter_sigma: its standard deviation in pixels.
+        k1: stabilises dark regions.
+        k2: stabilises uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.
 
     Raises:
-        ValueError: they differ in shape (InvalidArgumentError where that shows at run time, or the window is larger).
+        ValueError: the shapes differ (InvalidArgumentError if that is known only at run time, or the window
+            is too large).
     """
     one, other = convert_to_tensor(img1), convert_to_tensor(img2)
-    with get_default_graph().control_dependencies(_checks_alike(one, other)):
+    with get_default_graph().control_dependencies(_check_same_shape(one, other)):
         one = identity(one)
     most = convert_image_dtype(cast(max_val, one.dtype), float32)
     one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
-    one = _large_enough(one, filter_size)
-    return reduce_mean(_parts_alike(one, other, most, filter_size, filter_sigma, k1, k2)[0], [-1])
+    one = _check_window_fits(one, filter_size)
+    return reduce_mean(_ssim_terms(one, other, most, filter_size, filter_sigma, k1, k2)[0], [-1])
 
 
-def _parts_alike(
+def _ssim_terms(
     one: Tensor, other: Tensor, most: Tensor, filter_size: int, filter_sigma: float, k1: float, k2: float
 ) -> tuple[Tensor, Tensor]:
-    """Of each channel how alike it looks in all, and in contrast and structure alone."""
+    """Return the similarity of each channel, and its contrast and structure part alone."""
     kernel = tile(_window(filter_size, filter_sigma), [1, 1, shape(one)[-1], 1])
 
-    def seen(images: Tensor) -> Tensor:
-        given = shape(images)
-        flat = reshape(images, concat([[-1], given[-3:]], 0))
-        made = depthwise_conv2d(flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
-        return reshape(made, concat([given[:-3], shape(made)[1:]], 0))
+    def windowed(images: Tensor) -> Tensor:
+        sizes = shape(images)
+        flat = reshape(images, concat([[-1], sizes[-3:]], 0))
+        filtered = depthwise_conv2d(flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
+        return reshape(filtered, concat([sizes[:-3], shape(filtered)[1:]], 0))
 
     dark, even = (k1 * most) ** 2, (k2 * most) ** 2
-    mean, other_mean = seen(one), seen(other)
+    mean, other_mean = windowed(one), windowed(other)
     product = mean * other_mean * 2.0
     squares = square(mean) + square(other_mean)
     luminance = (product + dark) / (squares + dark)
-    contrast = (seen(one * other) * 2.0 - product + even) / (
-        seen(square(one) + square(other)) - squares + even
+    contrast = (windowed(one * other) * 2.0 - product + even) / (
+        windowed(square(one) + square(other)) - squares + even
     )
     return reduce_mean(luminance * contrast, [-3, -2]), reduce_mean(contrast, [-3, -2])
 
@@ -257,43 +260,45 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """How alike two images look, from near and from afar.
+    """Return the structural similarity of two images at several scales.
 
     Args:
         img1: images ``[..., height, width, channels]``.
-        img2: as many.
-        max_val: the range of their pixels: 255, or 1.
-        power_factors: what each size counts for, from the images themselves on; each next one is half as large.
-        filter_size: pixels of the window that is looked through; no image may be smaller, the smallest one neither.
-        filter_sigma: its width, a standard deviation in pixels.
-        k1: keeps dark parts from counting too much.
-        k2: keeps even parts from counting too much.
+        img2: images of the same shape.
+        max_val: the range of the pixels: 255, or 1.
+        power_factors: weights of the scales, starting with the full size; each scale is half as large as the
+            previous one.
+        filter_size: size of the Gaussian window in pixels; it must fit into the images at every scale.
+        filter_sigma: its standard deviation in pixels.
+        k1: stabilises dark regions.
+        k2: stabilises uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.
 
     Raises:
-        ValueError: they differ in shape (InvalidArgumentError where that shows at run time, or the window is larger).
+        ValueError: the shapes differ (InvalidArgumentError if that is known only at run time, or the window
+            is too large).
     """
     with name_scope(None, "MS-SSIM", [img1, img2]):
         one, other = convert_to_tensor(img1), convert_to_tensor(img2)
-        with get_default_graph().control_dependencies(_checks_alike(one, other)):
+        with get_default_graph().control_dependencies(_check_same_shape(one, other)):
             one = identity(one)
         most = convert_image_dtype(cast(max_val, one.dtype), float32)
         one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
-        found = []
+        terms = []
         for number in range(len(power_factors)):
             if number:
-                one, other = _half(one), _half(other)
-            one, other = _large_enough(one, filter_size), _large_enough(other, filter_size)
-            whole, contrast = _parts_alike(one, other, most, filter_size, filter_sigma, k1, k2)
-            found.append(relu(contrast if number < len(power_factors) - 1 else whole))
-        factors = power(stack(found, axis=-1), convert_to_tensor(list(power_factors), float32))
+                one, other = _halve(one), _halve(other)
+            one, other = _check_window_fits(one, filter_size), _check_window_fits(other, filter_size)
+            whole, contrast = _ssim_terms(one, other, most, filter_size, filter_sigma, k1, k2)
+            terms.append(relu(contrast if number < len(power_factors) - 1 else whole))
+        factors = power(stack(terms, axis=-1), convert_to_tensor(list(power_factors), float32))
         return reduce_mean(reduce_prod(factors, [-1]), [-1])
 
 
-def _half(images: Tensor) -> Tensor:
-    """Images half as high and wide; an odd last row or column is there twice."""
+def _halve(images: Tensor) -> Tensor:
+    """Return images of half the height and width; an odd last row or column is duplicated."""
     sizes = shape(images)
     flat = reshape(images, concat([[-1], sizes[-3:]], 0))
     odd = concat([[0], sizes[-3:-1] % 2, [0]], 0)
@@ -302,19 +307,19 @@ def _half(images: Tensor) -> Tensor:
     return reshape(halved, concat([sizes[:-3], shape(halved)[1:]], 0))
 
 
-def _large_enough(images: Tensor, window: int) -> Tensor:
-    """The images, when it has been checked that a window fits into them."""
+def _check_window_fits(images: Tensor, window: int) -> Tensor:
+    """Return the images after a check that a window fits into them."""
     sizes = shape(images)
     check = Assert(reduce_all(greater_equal(sizes[-3:-1], window)), [sizes, window], summarize=8)
     with get_default_graph().control_dependencies([check]):
         return identity(images)
 
 
-# One image
+# Measures of one image
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the differences between neighbouring pixels.
+    """Return the sum of the differences between neighbouring pixels.
 
     Args:
         images: ``[height, width, channels]``, or a batch of them.
@@ -324,7 +329,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
         A number, or one for each image.
 
     Raises:
-        ValueError: they are no images.
+        ValueError: ``images`` are not images.
     """
     with name_scope(name, "total_variation"):
         tensor = convert_to_tensor(images)
@@ -340,16 +345,16 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """The differences between pixels and those below and beside them; zero at the ends.
+    """Return the vertical and horizontal differences between neighbouring pixels; zero in the last row and column.
 
     Args:
         image: ``[batch, height, width, channels]``.
 
     Returns:
-        Down and across, each of the images' type and shape.
+        Vertical and horizontal differences, each with the images' dtype and shape.
 
     Raises:
-        ValueError: it has another rank.
+        ValueError: the rank is not 4.
     """
     tensor = convert_to_tensor(image)
     if tensor.shape.ndims != 4:
@@ -364,13 +369,13 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Edges, by Sobel's filters.
+    """Return edges, computed by Sobel filters.
 
     Args:
         image: floats ``[batch, height, width, channels]``.
 
     Returns:
-        ``[batch, height, width, channels, 2]``: down and across.
+        ``[batch, height, width, channels, 2]``: vertical and horizontal.
     """
     tensor = convert_to_tensor(image)
     sizes = shape(tensor)
@@ -378,7 +383,7 @@ def sobel_edges(image: TensorLike) -> Tensor:
     kernels = convert_to_tensor(np.transpose(filters, (1, 2, 0))[:, :, None], tensor.dtype)
     kernels = tile(kernels, [1, 1, sizes[-1], 1], name="sobel_filters")
     padded = pad(tensor, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    found = depthwise_conv2d(padded, kernels, [1, 1, 1, 1], "VALID")
-    result = reshape(found, concat([sizes, [2]], 0))
+    edges = depthwise_conv2d(padded, kernels, [1, 1, 1, 1], "VALID")
+    result = reshape(edges, concat([sizes, [2]], 0))
     result.set_shape(tensor.shape.concatenate([2]))
     return result

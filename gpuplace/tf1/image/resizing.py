@@ -1,10 +1,11 @@
-"""Images in another size.
+"""Resize images.
 
-Rows and columns are apart: where a pixel of the result lies among the pixels of the image is found for each axis alone.
-There are three ways to say it, which differ by half a pixel and in what the corners are::
+Rows and columns are independent: for each axis, a pixel of the result is mapped to a position among the
+image's pixels. There are three such mappings, which differ by half a pixel and in how they treat the
+corners::
 
     x * in / out          (x + 0.5) * in / out - 0.5          x * (in - 1) / (out - 1)
-    the first one         half_pixel_centers                  align_corners
+    default               half_pixel_centers                  align_corners
 
 Source: tensorflow/core/kernels/image_resizer_state.h, resize_*_op.cc, release 1.15.
 """
@@ -46,14 +47,14 @@ def _resized(
 
 @variant_of(_resized, kind="ResizeBilinear")
 def resize_bilinear() -> None:
-    """Images in another size, each pixel between its four neighbours.
+    """Resize images by interpolation between four neighbours.
 
     Args:
         images: numbers ``[batch, height, width, channels]``.
         size: the new height and width, int32.
-        align_corners: whether the corners of the images stay where they are.
+        align_corners: whether the corner pixels keep their values.
         name: name of the op.
-        half_pixel_centers: whether a pixel's place is its centre.
+        half_pixel_centers: whether a pixel's position is its centre.
 
     Returns:
         float32 ``[batch, new height, new width, channels]``.
@@ -65,17 +66,17 @@ def resize_bilinear() -> None:
 
 @variant_of(_resized, kind="ResizeNearestNeighbor")
 def resize_nearest_neighbor() -> None:
-    """Images in another size, each pixel the nearest one.
+    """Resize images by taking the nearest pixels.
 
     Args:
         images: numbers ``[batch, height, width, channels]``.
         size: the new height and width, int32.
-        align_corners: whether the corners of the images stay where they are.
+        align_corners: whether the corner pixels keep their values.
         name: name of the op.
-        half_pixel_centers: whether a pixel's place is its centre.
+        half_pixel_centers: whether a pixel's position is its centre.
 
     Returns:
-        ``[batch, new height, new width, channels]``, of the images' type.
+        ``[batch, new height, new width, channels]``, with the images' dtype.
 
     Raises:
         InvalidArgumentError: at run time, a size is not positive.
@@ -84,14 +85,14 @@ def resize_nearest_neighbor() -> None:
 
 @variant_of(_resized, kind="ResizeBicubic")
 def resize_bicubic() -> None:
-    """Images in another size, each pixel from its sixteen neighbours by cubic curves.
+    """Resize images by cubic interpolation between sixteen neighbours.
 
     Args:
         images: numbers ``[batch, height, width, channels]``.
         size: the new height and width, int32.
-        align_corners: whether the corners of the images stay where they are.
+        align_corners: whether the corner pixels keep their values.
         name: name of the op.
-        half_pixel_centers: whether a pixel's place is its centre.
+        half_pixel_centers: whether a pixel's position is its centre.
 
     Returns:
         float32 ``[batch, new height, new width, channels]``.
@@ -104,12 +105,12 @@ def resize_bicubic() -> None:
 def resize_area(
     images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
-    """Images in another size, each pixel the mean of the area that it covers.
+    """Resize images by averaging the area that each pixel covers.
 
     Args:
         images: numbers ``[batch, height, width, channels]``.
         size: the new height and width, int32.
-        align_corners: whether the corners of the images stay where they are.
+        align_corners: whether the corner pixels keep their values.
         name: name of the op.
 
     Returns:
@@ -121,10 +122,10 @@ def resize_area(
     return new("ResizeArea", name, images=images, size=size, align_corners=align_corners)
 
 
-# Places and weights along an axis
+# Positions and weights along an axis
 
 _Axis = Callable[[int, int, bool, bool], Any]
-"""Size before and after, align_corners, half_pixel_centers -> weights ``[after, before]``, float32."""
+"""Old size, new size, align_corners, half_pixel_centers -> weights ``[new, old]``, float32."""
 
 
 def _scale(before: int, after: int, align: bool) -> np.float32:
@@ -134,7 +135,7 @@ def _scale(before: int, after: int, align: bool) -> np.float32:
 
 
 def _places(before: int, after: int, align: bool, half: bool) -> Any:
-    """Where the pixels of the result lie, float32."""
+    """Return the positions of the result's pixels, float32."""
     scale, numbers = _scale(before, after, align), np.arange(after, dtype=np.float32)
     if half:
         return (numbers + np.float32(0.5)) * scale - np.float32(0.5)
@@ -142,7 +143,7 @@ def _places(before: int, after: int, align: bool, half: bool) -> Any:
 
 
 def _neighbours(before: int, after: int, align: bool, half: bool) -> tuple[Any, Any, Any]:
-    """The pixels on both sides of each place, and how far it is from the first to the second."""
+    """Return the pixels on both sides of each position, and the distance from the first as a fraction."""
     places = _places(before, after, align, half)
     floor = np.floor(places)
     low = np.maximum(floor, 0).astype(np.int64)
@@ -162,15 +163,15 @@ def _linear_weights(before: int, after: int, align: bool, half: bool) -> Any:
 def _nearest(before: int, after: int, align: bool, half: bool) -> Any:
     scale, numbers = _scale(before, after, align), np.arange(after, dtype=np.float32)
     places = (numbers + np.float32(0.5 if half else 0)) * scale
-    found = np.floor(places + np.float32(0.5)) if align else np.floor(places)
-    return np.clip(found, 0, before - 1).astype(np.int64)
+    nearest = np.floor(places + np.float32(0.5)) if align else np.floor(places)
+    return np.clip(nearest, 0, before - 1).astype(np.int64)
 
 
 _TABLE_SIZE = 1 << 10
 
 
 def _cubic_table(slope: float) -> Any:
-    """Weights of the two pixels on one side, for distances from 0 to 1 in steps."""
+    """Return the weights of the two pixels on one side, for distances from 0 to 1 in steps."""
     a, x = np.float32(slope), np.arange(_TABLE_SIZE + 1, dtype=np.float32) / np.float32(_TABLE_SIZE)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     x = x + 1
@@ -185,15 +186,15 @@ def _cubic_weights(before: int, after: int, align: bool, half: bool) -> Any:
     step = np.rint((places - floor) * _TABLE_SIZE).astype(np.int64)
     back = _TABLE_SIZE - step
     taps = np.stack([far[step], near[step], near[back], far[back]], 1)
-    wanted = floor.astype(np.int64)[:, None] + np.arange(-1, 3)
-    found = np.clip(wanted, 0, before - 1)
+    indices = floor.astype(np.int64)[:, None] + np.arange(-1, 3)
+    clipped = np.clip(indices, 0, before - 1)
     if half:
-        taps = np.where(wanted == found, taps, np.float32(0))
+        taps = np.where(indices == clipped, taps, np.float32(0))
         total = taps.sum(1, keepdims=True)
         is_some = np.abs(total) >= 1000 * np.finfo(np.float32).tiny
         taps = np.where(is_some, taps / np.where(is_some, total, 1), taps)
     weights = np.zeros((after, before), np.float32)
-    np.add.at(weights, (np.arange(after)[:, None], found), taps)
+    np.add.at(weights, (np.arange(after)[:, None], clipped), taps)
     return weights
 
 
@@ -225,7 +226,7 @@ def _sizes(images: Any, size: Any) -> tuple[int, int]:
 
 
 def _weighted(xp: ArrayModule, images: Array, rows: Array, columns: Array) -> Array:
-    """The images with other rows and columns, each a sum of some of theirs."""
+    """Return images whose rows and columns are weighted sums of the original ones."""
     batch, height, width, channels = images.shape
     tall = xp.matmul(xp.asarray(rows), images.reshape(batch, height, width * channels))
     tall = tall.reshape(batch * len(rows), width, channels)
@@ -325,9 +326,9 @@ def _nearest_grad(
     xp: ArrayModule, grads: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
 ) -> Array:
     def weights(before: int, after: int, align: bool, half: bool) -> Any:
-        made = np.zeros((after, before), np.float32)
-        made[np.arange(after), _nearest(before, after, align, half)] = 1
-        return made
+        result = np.zeros((after, before), np.float32)
+        result[np.arange(after), _nearest(before, after, align, half)] = 1
+        return result
 
     height, width = _sizes(grads, size)
     return _back(xp, grads, height, width, weights, align_corners, half_pixel_centers, grads.dtype)
@@ -353,8 +354,8 @@ def _gradient_by(op_type: str, op: Operation, grad: Tensor) -> Tensor:
 @gradient("ResizeNearestNeighbor")
 def _gradient_of_nearest(op: Operation, grad: Tensor) -> Sequence[Any]:
     image = op.inputs[0]
-    known = image.shape[1:3]
-    size: Any = list(known.known_sizes) if known.is_fully_defined() else shape_tensor(image)[1:3]
+    static = image.shape[1:3]
+    size: Any = list(static.known_sizes) if static.is_fully_defined() else shape_tensor(image)[1:3]
     settings = {name: op.attrs[name] for name in ("align_corners", "half_pixel_centers")}
     return [new("ResizeNearestNeighborGrad", grads=grad, size=size, **settings), None]
 

@@ -1,6 +1,6 @@
-"""What functions of images share: their form, and numbers that are known when the graph is built or when it runs.
+"""Helpers for image functions: shape checks, and sizes known while the graph is built or only at run time.
 
-Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (checks, sentences).
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (checks, messages).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gpuplace.typing import TensorLike
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a number is known only when the graph runs."""
+    """Return whether a number is known only at run time."""
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
 def checked(condition: TensorLike, sentence: str) -> list[Operation]:
-    """What checks a condition when the graph runs; ValueError where it is known to be false."""
+    """Return operations that check a condition at run time; raise ValueError if it is known to be false."""
     if is_tensor(condition):
         return [Assert(condition, [sentence])]
     if not condition:
@@ -31,10 +31,10 @@ def checked(condition: TensorLike, sentence: str) -> list[Operation]:
 
 
 def image_checks(image: Tensor) -> list[Operation]:
-    """What checks that something is an image, or several.
+    """Return operations that check that a tensor is an image or a batch of images.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the tensor is known not to be an image.
     """
     sizes = image.shape.sizes
     if sizes is not None and len(sizes) < 3:
@@ -50,25 +50,25 @@ def image_checks(image: Tensor) -> list[Operation]:
 
 
 def with_image_checks(image: Tensor) -> Tensor:
-    """The image, once it was checked."""
+    """Return the image after these checks."""
     checks = image_checks(image)
     return with_dependencies(checks, image)
 
 
 def dimensions(image: Tensor, count: int) -> list[Any]:
-    """The sizes of an image: numbers where they are known, else tensors."""
-    known = image.shape.with_rank(count)
-    if known.is_fully_defined():
-        return list(known.known_sizes)
+    """Return the sizes of an image: numbers if they are known, otherwise tensors."""
+    static = image.shape.with_rank(count)
+    if static.is_fully_defined():
+        return list(static.known_sizes)
     sizes = unstack(shape(image), count)
-    return [found if size is None else size for size, found in zip(known.sizes or (), sizes, strict=True)]
+    return [each if size is None else size for size, each in zip(static.sizes or (), sizes, strict=True)]
 
 
 def as_batch(image: Tensor) -> tuple[Tensor, bool]:
-    """An image as a batch of one, and whether it was one already.
+    """Return an image as a batch, and whether it already was one.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the rank is neither 3 nor 4.
     """
     ndims = image.shape.ndims
     if ndims == 4:
@@ -82,5 +82,5 @@ def as_batch(image: Tensor) -> tuple[Tensor, bool]:
 
 
 def like_input(batch: Tensor, was_batch: bool) -> Tensor:
-    """A batch, or the image in it."""
+    """Return a batch, or its only image."""
     return batch if was_batch else squeeze(batch, axis=[0])

@@ -1,4 +1,4 @@
-"""Boxes that overlap others with higher scores, left out: ``tf.image.non_max_suppression`` and kin.
+"""Non-maximum suppression: ``tf.image.non_max_suppression`` and similar functions.
 
 Source: tensorflow/core/kernels/non_max_suppression_op.cc and tensorflow/python/ops/image_ops_impl.py, release 1.15.
 """
@@ -43,21 +43,21 @@ def non_max_suppression(
     score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """Chooses boxes with high scores that do not cover each other.
+    """Select boxes with high scores that do not overlap much.
 
     Args:
-        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        boxes: floats ``[boxes, 4]``; any two opposite corners of each box.
         scores: floats ``[boxes]``.
-        max_output_size: most boxes that are chosen, int32.
-        iou_threshold: boxes of which a larger part is common cover each other.
-        score_threshold: boxes without a higher score are left out.
+        max_output_size: largest number of selected boxes, int32.
+        iou_threshold: two boxes with a larger intersection over union are not both selected.
+        score_threshold: boxes whose score is not higher are left out.
         name: name of the scope.
 
     Returns:
-        int32: the numbers of the chosen boxes, the highest score first.
+        int32: the indices of the selected boxes, the highest score first.
 
     Raises:
-        InvalidArgumentError: at run time, a threshold is not within [0, 1], or the shapes are others.
+        InvalidArgumentError: at run time, a threshold is not within [0, 1], or a shape is wrong.
     """
     with name_scope(name, "non_max_suppression"):
         iou = convert_to_tensor(iou_threshold, float32, name="iou_threshold")
@@ -81,25 +81,26 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Chooses boxes with high scores, which fall by what boxes have in common with better ones.
+    """Select boxes with high scores; overlaps with better boxes lower a score.
 
     Args:
-        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        boxes: floats ``[boxes, 4]``; any two opposite corners of each box.
         scores: floats ``[boxes]``.
-        max_output_size: most boxes that are chosen, int32.
-        iou_threshold: boxes of which a larger part is common cover each other.
-        score_threshold: boxes without a higher score are left out.
-        soft_nms_sigma: how slowly scores fall, 0 or more; 0: boxes that cover each other are left out, no score falls.
+        max_output_size: largest number of selected boxes, int32.
+        iou_threshold: two boxes with a larger intersection over union are not both selected.
+        score_threshold: boxes whose score is not higher are left out.
+        soft_nms_sigma: how slowly scores fall, 0 or more; 0: overlapping boxes are left out and no score
+            falls.
         name: name of the scope.
 
     Returns:
-        int32: the numbers of the chosen boxes, the highest score first, and these scores.
+        The indices of the selected boxes, int32, the highest score first, and these scores.
 
     Raises:
-        InvalidArgumentError: at run time, a threshold is out of range, or the shapes are others.
+        InvalidArgumentError: at run time, a threshold is out of range, or a shape is wrong.
     """
     with name_scope(name, "non_max_suppression_with_scores"):
-        found = new_list(
+        outputs = new_list(
             "NonMaxSuppressionV5",
             boxes=boxes,
             scores=scores,
@@ -109,7 +110,7 @@ def non_max_suppression_with_scores(
             soft_nms_sigma=convert_to_tensor(soft_nms_sigma, float32, name="soft_nms_sigma"),
             pad_to_max_output_size=False,
         )
-        return found[0], found[1]
+        return outputs[0], outputs[1]
 
 
 def non_max_suppression_padded(
@@ -121,25 +122,25 @@ def non_max_suppression_padded(
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Chooses boxes with high scores that do not cover each other, and says how many.
+    """Select boxes with high scores that do not overlap much, and return their number.
 
     Args:
-        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        boxes: floats ``[boxes, 4]``; any two opposite corners of each box.
         scores: floats ``[boxes]``.
-        max_output_size: most boxes that are chosen, int32.
-        iou_threshold: boxes of which a larger part is common cover each other.
-        score_threshold: boxes without a higher score are left out.
-        pad_to_max_output_size: whether zeros follow, up to ``max_output_size`` numbers.
+        max_output_size: largest number of selected boxes, int32.
+        iou_threshold: two boxes with a larger intersection over union are not both selected.
+        score_threshold: boxes whose score is not higher are left out.
+        pad_to_max_output_size: whether to pad the indices with zeros to ``max_output_size``.
         name: name of the scope.
 
     Returns:
-        int32: the numbers of the chosen boxes, the highest score first, and how many these are.
+        int32: the indices of the selected boxes, the highest score first, and their number.
 
     Raises:
-        InvalidArgumentError: at run time, a threshold is not within [0, 1], or the shapes are others.
+        InvalidArgumentError: at run time, a threshold is not within [0, 1], or a shape is wrong.
     """
     with name_scope(name, "non_max_suppression_padded"):
-        found = new_list(
+        outputs = new_list(
             "NonMaxSuppressionV4",
             boxes=boxes,
             scores=scores,
@@ -148,20 +149,20 @@ def non_max_suppression_padded(
             score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
             pad_to_max_output_size=pad_to_max_output_size,
         )
-        return found[0], found[1]
+        return outputs[0], outputs[1]
 
 
 class CombinedNonMaxSuppression(NamedTuple):
-    """What ``combined_non_max_suppression`` returns."""
+    """The result of ``combined_non_max_suppression``."""
 
     nmsed_boxes: Tensor
     """float32 ``[batch, boxes, 4]``."""
     nmsed_scores: Tensor
     """float32 ``[batch, boxes]``, the highest first."""
     nmsed_classes: Tensor
-    """float32 ``[batch, boxes]``: the number of the class."""
+    """float32 ``[batch, boxes]``: the class index."""
     valid_detections: Tensor
-    """int32 ``[batch]``: how many of the boxes are no zeros that were added."""
+    """int32 ``[batch]``: number of boxes before the padding."""
 
 
 def combined_non_max_suppression(
@@ -175,25 +176,25 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> CombinedNonMaxSuppression:
-    """Chooses boxes of several images and classes that have little in common with others of their class.
+    """Select boxes of several images and classes that do not overlap much with others of their class.
 
     Args:
         boxes: float32 ``[batch, boxes, classes, 4]``, or ``[batch, boxes, 1, 4]`` if they are the same in all classes.
         scores: float32 ``[batch, boxes, classes]``.
-        max_output_size_per_class: how many are chosen of a class, an int32 scalar.
-        max_total_size: how many are chosen of an image, an int32 scalar.
-        iou_threshold: how much of two boxes may be common to both.
-        score_threshold: boxes are chosen that have a higher score.
-        pad_per_class: whether at most ``max_output_size_per_class`` times the number of classes are returned; else
-            ``max_total_size``.
-        clip_boxes: whether boxes are cut to the image, from 0 to 1.
+        max_output_size_per_class: largest number of boxes for each class, an int32 scalar.
+        max_total_size: largest number of boxes for each image, an int32 scalar.
+        iou_threshold: two boxes of a class with a larger intersection over union are not both selected.
+        score_threshold: boxes whose score is not higher are left out.
+        pad_per_class: whether the padded size is at most ``max_output_size_per_class`` times the number of
+            classes, rather than ``max_total_size``.
+        clip_boxes: whether to clip boxes to the image, from 0 to 1.
         name: name of the op.
 
     Returns:
-        A named tuple of the boxes, their scores and classes, and how many there are in each image.
+        A named tuple of the boxes, their scores and classes, and their number for each image.
 
     Raises:
-        InvalidArgumentError: at run time, the shapes do not fit.
+        InvalidArgumentError: at run time, the shapes do not match.
     """
     with name_scope(name, "combined_non_max_suppression"):
         outputs = new_list(
@@ -218,21 +219,21 @@ def non_max_suppression_overlaps(
     score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """Chooses what has high scores and does not overlap, by a table of overlaps.
+    """Select items with high scores that do not overlap, from a matrix of overlaps.
 
     Args:
-        overlaps: float32 ``[n, n]``: how much each overlaps with each.
+        overlaps: float32 ``[n, n]``: the overlap of each pair.
         scores: floats ``[n]``.
-        max_output_size: how many are chosen at most, int32.
-        overlap_threshold: two that overlap more are not both chosen.
-        score_threshold: those without a higher score are left out.
+        max_output_size: largest number of selected items, int32.
+        overlap_threshold: two items with a larger overlap are not both selected.
+        score_threshold: items whose score is not higher are left out.
         name: name of the scope.
 
     Returns:
-        int32: the numbers of those chosen, the highest score first.
+        int32: the indices of the selected items, the highest score first.
 
     Raises:
-        InvalidArgumentError: at run time, the shapes are others.
+        InvalidArgumentError: at run time, a shape is wrong.
     """
     with name_scope(name, "non_max_suppression_overlaps"):
         return new(
@@ -248,8 +249,8 @@ def non_max_suppression_overlaps(
 # NonMaxSuppression
 
 
-def _common_parts(box: Any, others: Any) -> Any:
-    """Of a box and each of others, the common area by the area of both."""
+def _box_overlaps(box: Any, others: Any) -> Any:
+    """Return the intersection over union of a box and each of the others."""
     low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
     lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
     area, areas = np.prod(high - low), np.prod(highs - lows, 1)
@@ -258,8 +259,8 @@ def _common_parts(box: Any, others: Any) -> Any:
     return np.where(is_some, common / np.where(is_some, area + areas - common, 1), 0)
 
 
-def _checked_parts(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[int]], Any]:
-    """Which part a box has in common with each of others."""
+def _overlap_function(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[int]], Any]:
+    """Check the arguments and return the function that computes the overlaps of a box."""
     if not 0 <= iou <= 1:
         raise InvalidArgumentError.of("iou_threshold must be in [0, 1]")
     if boxes.ndim != 2 or boxes.shape[1] != 4:
@@ -267,7 +268,7 @@ def _checked_parts(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[i
     if scores.shape != boxes.shape[:1]:
         raise InvalidArgumentError.of("scores has incompatible shape")
     wide = boxes.astype(np.float32)
-    return lambda number, others: _common_parts(wide[number], wide[others])
+    return lambda number, others: _box_overlaps(wide[number], wide[others])
 
 
 def _suppress(
@@ -279,12 +280,12 @@ def _suppress(
     sigma: float = 0.0,
     is_strict: bool = False,
 ) -> tuple[Any, Any]:
-    """The numbers of chosen boxes and their scores, the highest first.
+    """Return the indices of the selected boxes and their scores, the highest first.
 
-    A box that has more than ``limit`` in common with one chosen is left out, in release 1.15 also one that has as much
-    unless ``is_strict``.
-    With a ``sigma``, the score of each falls by what it has in common with those chosen since it was looked at last,
-    and it takes its new place among the others; in release 2.21 none is left out then for what it has in common.
+    A box whose overlap with a selected box exceeds ``limit`` is left out; in release 1.15 so is a box whose
+    overlap equals it, unless ``is_strict``. With a ``sigma``, overlaps with boxes selected since the last
+    visit lower the score of a box, which is then ranked again; in release 2.21 no box is left out then for
+    its overlap.
     """
     is_old = rules() == "1.15" and not is_strict
     queue = [
@@ -319,7 +320,7 @@ def _padded(array: Any, most: int, pads: bool) -> Any:
 def _suppression(
     xp: ArrayModule, boxes: Array, scores: Array, max_output_size: Array, *, iou_threshold: float
 ) -> Array:
-    parts = _checked_parts(boxes, scores, iou_threshold)
+    parts = _overlap_function(boxes, scores, iou_threshold)
     return _suppress(parts, scores, int(max_output_size), iou_threshold, -math.inf)[0]
 
 
@@ -347,23 +348,23 @@ def _combined_suppression(
             "third dimension of boxes must be either 1 or equal to the third dimension of scores"
         )
     size = min(most, each * classes) if pad_per_class else most
-    found = np.zeros((len(boxes), size, 6), np.float32)
+    detections = np.zeros((len(boxes), size, 6), np.float32)
     counts = np.zeros(len(boxes), np.int32)
-    for image, (places, given) in enumerate(zip(boxes, scores, strict=True)):
+    for image, (places, image_scores) in enumerate(zip(boxes, scores, strict=True)):
         rows: list[Any] = []
         for kind in range(classes):
             own = places[:, min(kind, places.shape[1] - 1)]
-            parts = _checked_parts(own, given[:, kind], limit)
+            parts = _overlap_function(own, image_scores[:, kind], limit)
             chosen, kept = _suppress(
-                parts, given[:, kind], each, limit, float(score_threshold), is_strict=True
+                parts, image_scores[:, kind], each, limit, float(score_threshold), is_strict=True
             )
             rows += [(*own[number], score, kind) for number, score in zip(chosen, kept, strict=True)]
         rows.sort(key=lambda row: -row[4])
         counts[image] = min(len(rows), size)
         if rows:
-            found[image, : counts[image]] = rows[:size]
-    corners = np.clip(found[..., :4], 0, 1) if clip_boxes else found[..., :4]
-    return corners, found[..., 4], found[..., 5], counts
+            detections[image, : counts[image]] = rows[:size]
+    corners = np.clip(detections[..., :4], 0, 1) if clip_boxes else detections[..., :4]
+    return corners, detections[..., 4], detections[..., 5], counts
 
 
 @compute("NonMaxSuppressionV2")
@@ -371,7 +372,7 @@ def _suppression_2(
     xp: ArrayModule, boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array
 ) -> Array:
     iou = float(iou_threshold)
-    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, -math.inf)[0]
+    return _suppress(_overlap_function(boxes, scores, iou), scores, int(max_output_size), iou, -math.inf)[0]
 
 
 @compute("NonMaxSuppressionV3")
@@ -384,7 +385,7 @@ def _suppression_3(
     score_threshold: Array,
 ) -> Array:
     iou, least = float(iou_threshold), float(score_threshold)
-    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, least)[0]
+    return _suppress(_overlap_function(boxes, scores, iou), scores, int(max_output_size), iou, least)[0]
 
 
 @compute("NonMaxSuppressionV4")
@@ -399,8 +400,8 @@ def _suppression_4(
     pad_to_max_output_size: bool,
 ) -> Any:
     iou, least, most = float(iou_threshold), float(score_threshold), int(max_output_size)
-    found, _ = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least)
-    return _padded(found, most, pad_to_max_output_size), np.array(len(found), np.int32)
+    selected, _ = _suppress(_overlap_function(boxes, scores, iou), scores, most, iou, least)
+    return _padded(selected, most, pad_to_max_output_size), np.array(len(selected), np.int32)
 
 
 @compute("NonMaxSuppressionV5")
@@ -419,8 +420,8 @@ def _suppression_5(
     if sigma < 0:
         raise InvalidArgumentError.of("soft_nms_sigma_val must be >= 0")
     most, pads = int(max_output_size), pad_to_max_output_size
-    found, kept = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least, sigma)
-    return _padded(found, most, pads), _padded(kept, most, pads), np.array(len(found), np.int32)
+    selected, kept = _suppress(_overlap_function(boxes, scores, iou), scores, most, iou, least, sigma)
+    return _padded(selected, most, pads), _padded(kept, most, pads), np.array(len(selected), np.int32)
 
 
 @compute("NonMaxSuppressionWithOverlaps")

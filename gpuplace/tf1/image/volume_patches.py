@@ -1,4 +1,4 @@
-"""Windows of volumes as they are.
+"""Sliding windows of volumes.
 
 Source: tensorflow/core/kernels/extract_volume_patches_op.cc, core/ops/array_ops.cc and
 tensorflow/python/ops/array_grad.py, release 1.15.
@@ -27,7 +27,7 @@ __all__ = ["extract_volume_patches"]
 def extract_volume_patches(
     input: TensorLike, ksizes: Any, strides: Any, padding: str, name: str | None = None
 ) -> Tensor:
-    """Returns what the windows of volumes hold, one after the other along the channels.
+    """Return the elements of each window of volumes, along the channels.
 
     >>> import gpuplace as tf
     >>> window = [1, 2, 2, 2, 1]
@@ -37,12 +37,12 @@ def extract_volume_patches(
     Args:
         input: ``[batch, planes, rows, columns, channels]``, real numbers.
         ksizes: sizes of the window, ``[1, planes, rows, columns, 1]``.
-        strides: how far it moves, ``[1, planes, rows, columns, 1]``.
+        strides: steps of the window, ``[1, planes, rows, columns, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         name: name of the op.
 
     Returns:
-        ``[batch, out_planes, out_rows, out_columns, elements of the window * channels]`` of that type.
+        ``[batch, out_planes, out_rows, out_columns, elements of the window * channels]`` of the same dtype.
 
     Raises:
         ValueError: the window does not fit.
@@ -64,12 +64,12 @@ def _patches_shape(op: Operation) -> list[TensorShape]:
     assert sizes is not None
     window, strides = (_checked(op.attrs[name], name) for name in ("ksizes", "strides"))
     padding = op.attrs["padding"].decode()
-    made = [
+    counts = [
         output_size(size, length, 1, stride, padding, (0, 0))[0]
         for size, length, stride in zip(sizes[1:4], window, strides, strict=True)
     ]
     depth = None if sizes[4] is None else window[0] * window[1] * window[2] * sizes[4]
-    return [TensorShape.of((sizes[0], *made, depth))]
+    return [TensorShape.of((sizes[0], *counts, depth))]
 
 
 @compute("ExtractVolumePatches", fresh=True, grows=True)
@@ -93,18 +93,18 @@ def _extract(xp: ArrayModule, input: Array, *, ksizes: Any, strides: Any, paddin
 
 @gradient("ExtractVolumePatches")
 def _extract_grad(op: Operation, grad: Tensor) -> Tensor:
-    volumes, made = op.inputs[0], op.outputs[0]
+    volumes, patches = op.inputs[0], op.outputs[0]
     if volumes.shape.ndims is None:
         raise TypeError(
             "The gradient of extract_volume_patches needs the sizes of the volumes, which are unknown."
-            " Say what is known of them: volumes.set_shape([None, 4, 8, 8, 1])"
+            " Set the known sizes: volumes.set_shape([None, 4, 8, 8, 1])"
         )
-    given = shape_tensor(volumes)
+    sizes = shape_tensor(volumes)
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "padding")}
     return patches_gradient(
         op,
         grad,
-        [given[0], *volumes.shape.as_list()[1:4], given[4]],
-        lambda: made.shape.as_list()[1:4],
+        [sizes[0], *volumes.shape.as_list()[1:4], sizes[4]],
+        lambda: patches.shape.as_list()[1:4],
         lambda numbers: new("ExtractVolumePatches", input=numbers, **attrs),
     )

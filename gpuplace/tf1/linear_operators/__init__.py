@@ -1,1 +1,1 @@
-"""Matrices that are known by what they do to vectors: ``tf.linalg.LinearOperator`` and its kinds."""
+"""Linear operators, matrices defined by their action on vectors: ``tf.linalg.LinearOperator`` and its subclasses."""

@@ -1,4 +1,4 @@
-"""What two operators make together, and one alone: functions that are found by the operators' classes.
+"""Functions of one or two operators, which are looked up by the operators' classes.
 
 Source: tensorflow/python/ops/linalg/linear_operator_algebra.py, release 1.15.
 """
@@ -14,12 +14,12 @@ from typing import Any
 from gpuplace.graph.convert import name_scope
 
 Rule = Callable[..., Any]
-"""A function of one operator, or of two, that gives another."""
+"""A function from one or two operators to another one."""
 
 Table = dict[tuple[type, ...], Rule]
 
 ADJOINTS: Table = {}
-"""What is registered for adjoints, by class; the others in the same way."""
+"""Functions registered for adjoints, by class; the other tables are similar."""
 CHOLESKY_DECOMPS: Table = {}
 INVERSES: Table = {}
 MATMUL: Table = {}
@@ -27,13 +27,13 @@ SOLVE: Table = {}
 
 
 def registered(table: Table, *types: type) -> Rule | None:
-    """The function for classes, or for the bases of theirs that are nearest; None where there is none.
+    """Return the function for classes, or for their nearest base classes, or None.
 
     Args:
-        table: where it is looked for.
+        table: the table to search.
         *types: the classes.
     """
-    lines = [list(enumerate(inspect.getmro(one))) for one in types]
+    lines = [list(enumerate(inspect.getmro(type_))) for type_ in types]
     best, nearest = None, None
     for combination in itertools.product(*lines):
         steps = sum(step for step, _ in combination)
@@ -44,7 +44,7 @@ def registered(table: Table, *types: type) -> Rule | None:
 
 
 registered_adjoint = functools.partial(registered, ADJOINTS)
-"""The function for a class of operators, or None; the others in the same way."""
+"""The function for a class of operators, or None; the others are similar."""
 registered_cholesky = functools.partial(registered, CHOLESKY_DECOMPS)
 registered_inverse = functools.partial(registered, INVERSES)
 registered_matmul = functools.partial(registered, MATMUL)
@@ -52,7 +52,7 @@ registered_solve = functools.partial(registered, SOLVE)
 
 
 def _applied(table: Table, scope: str, name: str | None, missing: str, *operators: Any) -> Any:
-    types = [type(one) for one in operators]
+    types = [type(operator) for operator in operators]
     rule = registered(table, *types)
     if rule is None:
         raise ValueError(missing.format(*types))
@@ -61,7 +61,7 @@ def _applied(table: Table, scope: str, name: str | None, missing: str, *operator
 
 
 def adjoint(lin_op_a: Any, name: str | None = None) -> Any:
-    """Returns the adjoint of an operator.
+    """Return the adjoint of an operator.
 
     Args:
         lin_op_a: the operator.
@@ -74,7 +74,7 @@ def adjoint(lin_op_a: Any, name: str | None = None) -> Any:
 
 
 def cholesky(lin_op_a: Any, name: str | None = None) -> Any:
-    """Returns the Cholesky factor of an operator.
+    """Return the Cholesky factor of an operator.
 
     Args:
         lin_op_a: the operator.
@@ -88,7 +88,7 @@ def cholesky(lin_op_a: Any, name: str | None = None) -> Any:
 
 
 def inverse(lin_op_a: Any, name: str | None = None) -> Any:
-    """Returns the inverse of an operator.
+    """Return the inverse of an operator.
 
     Args:
         lin_op_a: the operator.
@@ -101,11 +101,11 @@ def inverse(lin_op_a: Any, name: str | None = None) -> Any:
 
 
 def matmul(lin_op_a: Any, lin_op_b: Any, name: str | None = None) -> Any:
-    """Returns the product of two operators.
+    """Return the product of two operators.
 
     Args:
-        lin_op_a: the left one.
-        lin_op_b: the right one.
+        lin_op_a: the left operator.
+        lin_op_b: the right operator.
         name: name of the scope.
 
     Raises:
@@ -115,11 +115,11 @@ def matmul(lin_op_a: Any, lin_op_b: Any, name: str | None = None) -> Any:
 
 
 def solve(lin_op_a: Any, lin_op_b: Any, name: str | None = None) -> Any:
-    """Returns the operator that times the first one is the second one.
+    """Return the operator whose product with the first one is the second one.
 
     Args:
-        lin_op_a: the first one.
-        lin_op_b: the second one.
+        lin_op_a: the first operator.
+        lin_op_b: the second operator.
         name: name of the scope.
 
     Raises:
@@ -129,7 +129,7 @@ def solve(lin_op_a: Any, lin_op_b: Any, name: str | None = None) -> Any:
 
 
 class _Register:
-    """A decorator that puts a function into a table."""
+    """A decorator that adds a function to a table."""
 
     _table: Table
     _what: str
@@ -149,7 +149,7 @@ class _Register:
 
 
 class RegisterAdjoint(_Register):
-    """A decorator of the function that gives the adjoint of a class of operators.
+    """A decorator that registers the adjoint of a class of operators.
 
     Args:
         lin_op_cls_a: the class.
@@ -162,7 +162,7 @@ class RegisterAdjoint(_Register):
 
 
 class RegisterCholesky(_Register):
-    """A decorator of the function that gives the Cholesky factor of a class of operators.
+    """A decorator that registers the Cholesky factor of a class of operators.
 
     Args:
         lin_op_cls_a: the class.
@@ -175,7 +175,7 @@ class RegisterCholesky(_Register):
 
 
 class RegisterInverse(_Register):
-    """A decorator of the function that gives the inverse of a class of operators.
+    """A decorator that registers the inverse of a class of operators.
 
     Args:
         lin_op_cls_a: the class.
@@ -188,11 +188,11 @@ class RegisterInverse(_Register):
 
 
 class RegisterMatmul(_Register):
-    """A decorator of the function that multiplies operators of two classes.
+    """A decorator that registers the product of two classes of operators.
 
     Args:
-        lin_op_cls_a: class of the left one.
-        lin_op_cls_b: class of the right one.
+        lin_op_cls_a: class of the left operator.
+        lin_op_cls_b: class of the right operator.
     """
 
     _table, _what = MATMUL, "Matmul"
@@ -202,11 +202,11 @@ class RegisterMatmul(_Register):
 
 
 class RegisterSolve(_Register):
-    """A decorator of the function that solves for operators of two classes.
+    """A decorator that registers the solution for two classes of operators.
 
     Args:
-        lin_op_cls_a: class of the first one.
-        lin_op_cls_b: class of the second one.
+        lin_op_cls_a: class of the first operator.
+        lin_op_cls_b: class of the second operator.
     """
 
     _table, _what = SOLVE, "Solve"

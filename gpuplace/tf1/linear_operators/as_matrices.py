@@ -1,4 +1,4 @@
-"""Operators in the place of matrices: ``tf.matmul``, ``tf.linalg.adjoint`` and their like.
+"""Operators in place of matrices: ``tf.matmul``, ``tf.linalg.adjoint`` and similar functions.
 
 Source: tensorflow/python/ops/linalg/linear_operator.py, release 1.15.
 """
@@ -35,8 +35,8 @@ def _determinant(input: LinearOperator, name: Any = None) -> Any:
 
 @dispatch_for_types(linalg.matrix_inverse, LinearOperator)
 def _inverse(input: LinearOperator, adjoint: bool = False, name: Any = None) -> Any:
-    found = input.inverse(name)
-    return found.adjoint() if adjoint else found
+    inverse = input.inverse(name)
+    return inverse.adjoint() if adjoint else inverse
 
 
 @dispatch_for_types(linalg.logdet, LinearOperator)

@@ -1,4 +1,4 @@
-"""Arguments of operators: conversions and checks, and matrices whose batches broadcast.
+"""Arguments of operators: conversions, checks, and matrices whose batches broadcast.
 
 Source: tensorflow/python/ops/linalg/linear_operator_util.py, release 1.15.
 """
@@ -30,23 +30,23 @@ from gpuplace.typing import DTypeLike, TensorLike
 
 
 def is_ref(x: TensorLike) -> bool:
-    """Whether something is a variable, of which an operator reads the value whenever it is asked.
+    """Return whether an object is a variable, whose value an operator reads each time it is needed.
 
     Args:
-        x: anything.
+        x: any object.
     """
     return isinstance(x, Variable)
 
 
 def assert_not_ref_type(x: Any, arg_name: str) -> None:
-    """Says that an argument may not be a variable.
+    """Raise an error if an argument is a variable.
 
     Args:
         x: the argument.
         arg_name: its name.
 
     Raises:
-        TypeError: it is one.
+        TypeError: it is a variable.
     """
     if is_ref(x):
         raise TypeError(f"Argument {arg_name} cannot be reference type. Found: {type(x)}")
@@ -55,16 +55,16 @@ def assert_not_ref_type(x: Any, arg_name: str) -> None:
 def convert_nonref_to_tensor(
     value: Any, dtype: DTypeLike | None = None, dtype_hint: Any = None, name: str | None = None
 ) -> Any:
-    """Returns a tensor; a variable stays one, and None stays None.
+    """Return a value as a tensor; variables and None stay unchanged.
 
     Args:
-        value: what is converted.
-        dtype: its type; None: what the value suggests.
-        dtype_hint: its type where the value fits it.
-        name: name of a constant that is made.
+        value: the value.
+        dtype: its dtype; None: inferred from the value.
+        dtype_hint: its dtype if the value can be converted to it.
+        name: name of a new constant.
 
     Raises:
-        TypeError: a variable of another type.
+        TypeError: a variable has another dtype.
     """
     if value is None:
         return None
@@ -79,11 +79,11 @@ def convert_nonref_to_tensor(
 
 
 def shape_tensor(shape: Any, name: str | None = None) -> Tensor:
-    """Returns sizes as a tensor, none of them as int32.
+    """Return sizes as a tensor; an empty list becomes int32.
 
     Args:
         shape: sizes.
-        name: name of a constant that is made.
+        name: name of a new constant.
     """
     empty = isinstance(shape, (tuple, list)) and not shape
     return convert_to_tensor(shape, dtype=int32 if empty else None, name=name)
@@ -92,11 +92,11 @@ def shape_tensor(shape: Any, name: str | None = None) -> Tensor:
 def assert_no_entries_with_modulus_zero(
     x: TensorLike, message: str | None = None, name: str = "assert_no_entries_with_modulus_zero"
 ) -> Operation:
-    """Returns an operation that fails where an element is zero.
+    """Return an operation that fails if an element is zero.
 
     Args:
         x: numbers.
-        message: a text put in front.
+        message: prefix of the error message.
         name: name of the scope.
     """
     with name_scope(name, values=[x]):
@@ -109,11 +109,11 @@ def assert_no_entries_with_modulus_zero(
 def assert_zero_imag_part(
     x: TensorLike, message: str | None = None, name: str = "assert_zero_imag_part"
 ) -> Operation:
-    """Returns an operation that fails where an element is not real.
+    """Return an operation that fails if an element is not real.
 
     Args:
         x: numbers.
-        message: a text put in front.
+        message: prefix of the error message.
         name: name of the scope.
     """
     with name_scope(name, values=[x]):
@@ -125,7 +125,7 @@ def assert_zero_imag_part(
 
 
 def assert_compatible_matrix_dimensions(operator: Any, x: Tensor) -> Operation:
-    """Returns an operation that fails unless an operator can be applied to matrices.
+    """Return an operation that fails unless an operator can be applied to matrices.
 
     Args:
         operator: the operator.
@@ -139,28 +139,28 @@ def assert_compatible_matrix_dimensions(operator: Any, x: Tensor) -> Operation:
 
 
 def assert_is_batch_matrix(tensor: Tensor) -> None:
-    """Says that a tensor has to have two axes or more.
+    """Raise an error unless a tensor has at least two axes.
 
     Args:
         tensor: the tensor.
 
     Raises:
-        ValueError: it has fewer.
+        ValueError: the tensor has fewer.
     """
     if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
         raise ValueError(f"Expected [batch] matrix to have at least two dimensions.  Found: {tensor}")
 
 
 def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) -> list[Tensor]:
-    """Returns matrices in batches of one shape, that to which all broadcast.
+    """Return matrices whose batches are broadcast to their common shape.
 
     Args:
-        batch_matrices: a list of tensors, matrices along the last two axes of each.
+        batch_matrices: a list of tensors with matrices along the last two axes.
         name: name of the scope.
 
     Raises:
-        ValueError: one has fewer than two axes, or the batches do not broadcast.
-        TypeError: it is no list.
+        ValueError: a tensor has fewer than two axes, or the batches do not broadcast.
+        TypeError: ``batch_matrices`` is not a list.
     """
     with name_scope(name or "broadcast_matrix_batch_dims", values=batch_matrices):
         assert_proper_iterable(batch_matrices)
@@ -182,11 +182,11 @@ def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) ->
         sizes = shape_of(matrices[0])[:-2]
         for one in matrices[1:]:
             sizes = broadcast_dynamic_shape(sizes, shape_of(one)[:-2])
-        return [broadcast_to(one, concat([sizes, shape_of(one)[-2:]], axis=0)) for one in matrices]
+        return [broadcast_to(matrix, concat([sizes, shape_of(matrix)[-2:]], axis=0)) for matrix in matrices]
 
 
 def cholesky_solve_with_broadcast(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``cholesky_solve`` of batches that broadcast.
+    """Return ``cholesky_solve`` of batches that broadcast.
 
     Args:
         chol: Cholesky factors.
@@ -201,12 +201,12 @@ def cholesky_solve_with_broadcast(chol: TensorLike, rhs: TensorLike, name: str |
 def matrix_solve_with_broadcast(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns ``matrix_solve`` of batches that broadcast.
+    """Return ``matrix_solve`` of batches that broadcast.
 
     Args:
         matrix: matrices.
         rhs: right-hand sides.
-        adjoint: whether the matrices' adjoints are meant.
+        adjoint: whether to use the adjoints of the matrices.
         name: name of the scope.
     """
     with name_scope(name, "MatrixSolveWithBroadcast", [matrix, rhs]):
@@ -220,13 +220,13 @@ def matrix_solve_with_broadcast(
 def matrix_triangular_solve_with_broadcast(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns ``matrix_triangular_solve`` of batches that broadcast.
+    """Return ``matrix_triangular_solve`` of batches that broadcast.
 
     Args:
         matrix: triangular matrices.
         rhs: right-hand sides.
-        lower: whether the triangle is the lower one.
-        adjoint: whether the matrices' adjoints are meant.
+        lower: whether the matrices are lower triangular.
+        adjoint: whether to use the adjoints of the matrices.
         name: name of the scope.
     """
     with name_scope(name, "MatrixTriangularSolve", [matrix, rhs]):
@@ -242,18 +242,18 @@ def matrix_triangular_solve_with_broadcast(
 def _with_batch_as_columns(
     matrix: Tensor, rhs: Tensor, adjoint: bool
 ) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor], bool]:
-    """Axes that only the right-hand sides have become more columns, where that saves factorisations.
+    """Turn batch axes that only the right-hand sides have into columns, if that saves factorisations.
 
     Returns:
-        The matrices, which are their adjoints then, and the right-hand sides; what turns solutions back; and whether
-        the adjoint is still meant.
+        The matrices (their adjoints in this case), the right-hand sides, the function that restores the shape
+        of solutions, and whether the adjoint is still to be taken.
     """
     unchanged = matrix, rhs, lambda x: x, adjoint
     ranks = matrix.shape.ndims, rhs.shape.ndims
     if ranks[0] is None or ranks[1] is None or ranks[0] >= ranks[1]:
         return unchanged
     extra = ranks[1] - ranks[0]
-    # TensorFlow makes these two whether or not it uses them.
+    # TensorFlow creates these two in any case.
     sizes_ahead, sizes_behind = shape_of(rhs)[:extra], shape_of(rhs)[extra:]
     domain = dimension_value(matrix.shape[-2 if adjoint else -1])
     columns = dimension_value(rhs.shape[-1])
@@ -277,34 +277,34 @@ def _with_batch_as_columns(
 def use_operator_or_provided_hint_unless_contradicting(
     operator: Any, hint_attr_name: str, provided_hint_value: bool | None, message: str
 ) -> bool | None:
-    """Returns what is known of an operator, by itself or by what somebody says.
+    """Return what an operator or the caller's hint says about a property.
 
     Args:
         operator: the operator.
-        hint_attr_name: the attribute that is asked for.
-        provided_hint_value: what somebody says.
-        message: what is said where the two contradict each other.
+        hint_attr_name: name of the property.
+        provided_hint_value: the caller's hint.
+        message: error message for a contradiction.
 
     Raises:
-        ValueError: they do.
+        ValueError: the two contradict each other.
     """
     own = getattr(operator, hint_attr_name)
-    known = {value for value in (own, provided_hint_value) if value is not None}
-    if len(known) > 1:
+    hints = {value for value in (own, provided_hint_value) if value is not None}
+    if len(hints) > 1:
         raise ValueError(message)
-    return bool(known.pop()) if known else None
+    return bool(hints.pop()) if hints else None
 
 
 def implied(hint: bool | None, holds: bool, message: str) -> bool | None:
-    """Returns what somebody says of an operator, or True where its parts imply it.
+    """Return a hint, or True if the operator's parts imply the property.
 
     Args:
-        hint: what somebody says.
-        holds: whether the parts imply it.
-        message: what is said where it is denied all the same.
+        hint: the caller's hint.
+        holds: whether the parts imply the property.
+        message: error message if the hint is False nevertheless.
 
     Raises:
-        ValueError: it is.
+        ValueError: the hint contradicts the parts.
     """
     if holds and hint is False:
         raise ValueError(message)
@@ -312,51 +312,51 @@ def implied(hint: bool | None, holds: bool, message: str) -> bool | None:
 
 
 def checked_operators(operators: Any, expected: str) -> list[Any]:
-    """Returns a list of operators of one type.
+    """Return a list of operators of one dtype.
 
     Args:
         operators: the operators.
-        expected: what is said where there is none.
+        expected: error message for an empty list.
 
     Raises:
-        ValueError: there is none.
-        TypeError: their types differ, or it is no list.
+        ValueError: the list is empty.
+        TypeError: the dtypes differ, or ``operators`` is not a list.
     """
     assert_proper_iterable(operators)
     operators = list(operators)
     if not operators:
         raise ValueError(f"{expected}. Found: {operators}")
-    if any(one.dtype != operators[0].dtype for one in operators):
-        found = "   ".join(str((one.name, one.dtype)) for one in operators)
-        raise TypeError(f"Expected all operators to have the same dtype.  Found {found}")
+    if any(operator.dtype != operators[0].dtype for operator in operators):
+        listing = "   ".join(str((one.name, one.dtype)) for one in operators)
+        raise TypeError(f"Expected all operators to have the same dtype.  Found {listing}")
     return operators
 
 
 def graph_parents_of(operators: list[Any]) -> list[Any]:
-    """Returns what operators are made of, together.
+    """Return the graph parents of all operators.
 
     Args:
         operators: the operators.
     """
-    return [parent for one in operators for parent in one.graph_parents]
+    return [parent for operator in operators for parent in operator.graph_parents]
 
 
 def batch_shape_of(operators: list[Any]) -> TensorShape:
-    """Returns the shape that the batches of operators broadcast to, as far as it is known.
+    """Return the broadcast shape of the batches of operators, as far as it is known.
 
     Args:
         operators: the operators.
     """
-    return functools.reduce(broadcast_static_shape, [one.batch_shape for one in operators])
+    return functools.reduce(broadcast_static_shape, [operator.batch_shape for operator in operators])
 
 
 def batch_shape_tensor_of(operators: list[Any]) -> Tensor:
-    """Returns that shape as a tensor.
+    """Return the broadcast shape of the batches of operators as a tensor.
 
     Args:
         operators: the operators.
     """
     wide = zeros(shape=operators[0].batch_shape_tensor())
-    for one in operators[1:]:
-        wide = wide + zeros(shape=one.batch_shape_tensor())
+    for operator in operators[1:]:
+        wide = wide + zeros(shape=operator.batch_shape_tensor())
     return shape_of(wide)

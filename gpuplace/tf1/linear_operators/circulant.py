@@ -1,7 +1,7 @@
-"""Circulant operators, which are diagonal in frequencies, and Toeplitz operators, which are part of circulant ones.
+"""Circulant operators, which the Fourier transform makes diagonal, and Toeplitz operators, parts of circulant ones.
 
-A product is a Fourier transform, a product with the spectrum, and a transform back. The vectors of a nested operator
-are folded into blocks for that, of two or three axes::
+A product consists of a Fourier transform, a product with the spectrum, and the inverse transform. For nested
+operators, vectors are first reshaped into blocks of two or three axes::
 
     [batch..., rows, columns]  -->  [columns, batch..., rows]  -->  [columns, batch..., block...]
 
@@ -44,11 +44,11 @@ from gpuplace.tf1.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from gpuplace.typing import DTypeLike, TensorLike
 
 _TRANSFORMS = {1: (fft, ifft), 2: (fft2d, ifft2d), 3: (fft3d, ifft3d)}
-"""By the number of a block's axes: there and back."""
+"""Number of block axes -> the transform and its inverse."""
 
 
 class _Circulant(LinearOperator):
-    """A circulant operator, or one of blocks that are circulant themselves."""
+    """A circulant operator, or a circulant one of circulant blocks."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class _Circulant(LinearOperator):
 
     @property
     def block_depth(self) -> int:
-        """How many axes a block has."""
+        """Number of axes of a block."""
         return self._block_depth
 
     @property
@@ -103,7 +103,7 @@ class _Circulant(LinearOperator):
         return self.spectrum.shape[-self.block_depth :]
 
     def block_shape_tensor(self) -> Tensor:
-        """Returns the sizes of a block, an int32 vector."""
+        """Return the sizes of a block, an int32 vector."""
         return self._block_sizes
 
     @property
@@ -112,7 +112,7 @@ class _Circulant(LinearOperator):
         return self._spectrum
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Tensor:
-        """Returns what vectors are convolved with: the first column.
+        """Return the convolution kernel, which is the first column.
 
         Args:
             name: name of the scope.
@@ -121,7 +121,7 @@ class _Circulant(LinearOperator):
             return cast(self._transformed_back(self._spectrum_complex), self.dtype)
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Operation:
-        """Returns an operation that fails unless the convolution kernel is real.
+        """Return an operation that fails unless the convolution kernel is real.
 
         Args:
             name: name of the scope.
@@ -133,7 +133,7 @@ class _Circulant(LinearOperator):
             return assert_less(abs(imaginary), most, message="Spectrum was not Hermitian")
 
     def _folded(self, matrix: Tensor) -> Tensor:
-        """Matrices as blocks, the columns in front."""
+        """Reshape matrices into blocks, with the columns in front."""
         rows = rotate_transpose(matrix, shift=1)
         if rows.shape.is_fully_defined() and self.block_shape.is_fully_defined():
             return reshape(rows, rows.shape[:-1].concatenate(self.block_shape))
@@ -143,11 +143,11 @@ class _Circulant(LinearOperator):
         depth = self.block_depth
         sizes: Any
         if blocks.shape.is_fully_defined():
-            known: Any = blocks.shape.as_list()
-            sizes = [*known[:-depth], math.prod(known[-depth:])]
+            static_sizes: Any = blocks.shape.as_list()
+            sizes = [*static_sizes[:-depth], math.prod(static_sizes[-depth:])]
         else:
-            given = shape_of(blocks)
-            ahead, block = given[:-depth], given[-depth:]
+            dynamic_sizes = shape_of(blocks)
+            ahead, block = dynamic_sizes[:-depth], dynamic_sizes[-depth:]
             sizes = concat([ahead, [reduce_prod(block)]], 0)
         return rotate_transpose(reshape(blocks, sizes), shift=-1)
 
@@ -169,16 +169,16 @@ class _Circulant(LinearOperator):
         return concat([batch, [count, count]], 0)
 
     def _assert_non_singular(self) -> Operation:
-        told = "Singular operator:  Spectrum contained zero values."
-        return assert_no_entries_with_modulus_zero(self.spectrum, message=told)
+        message = "Singular operator:  Spectrum contained zero values."
+        return assert_no_entries_with_modulus_zero(self.spectrum, message=message)
 
     def _assert_positive_definite(self) -> Operation:
-        told = "Not positive definite:  Real part of spectrum was not all positive."
-        return assert_positive(real(self.spectrum), message=told)
+        message = "Not positive definite:  Real part of spectrum was not all positive."
+        return assert_positive(real(self.spectrum), message=message)
 
     def _assert_self_adjoint(self) -> Operation:
-        told = "Not self-adjoint:  The spectrum contained non-zero imaginary part."
-        return assert_zero_imag_part(self.spectrum, message=told)
+        message = "Not self-adjoint:  The spectrum contained non-zero imaginary part."
+        return assert_zero_imag_part(self.spectrum, message=message)
 
     def _in_one_batch(self, x: Tensor, spectrum: Tensor) -> tuple[Tensor, Tensor]:
         column = reshape(spectrum, concat([self.batch_shape_tensor(), [-1, 1]], axis=0))
@@ -192,16 +192,16 @@ class _Circulant(LinearOperator):
         x = cast(x, spectrum.dtype)
         x, spectrum = self._in_one_batch(x, spectrum)
         frequencies = self._transformed(self._folded(x))
-        found = self._unfolded(self._transformed_back(spectrum * frequencies))
-        return cast(found, self.dtype)
+        result = self._unfolded(self._transformed_back(spectrum * frequencies))
+        return cast(result, self.dtype)
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         spectrum = self._conj_spectrum if adjoint else self._spectrum_complex
         rhs, spectrum = self._in_one_batch(rhs, spectrum)
         frequencies = self._transformed(self._folded(rhs))
-        found = self._unfolded(self._transformed_back(frequencies / spectrum))
-        return cast(found, self.dtype)
+        result = self._unfolded(self._transformed_back(frequencies / spectrum))
+        return cast(result, self.dtype)
 
     def _block_axes(self) -> list[int]:
         return [-(axis + 1) for axis in range(self.block_depth)]
@@ -219,9 +219,9 @@ class _Circulant(LinearOperator):
             sizes, count = self.shape[:-1], self.domain_dimension.value
         else:
             sizes, count = self.shape_tensor()[:-1], self.domain_dimension_tensor()
-        each = ones(sizes, dtype=self.dtype)
+        repeated = ones(sizes, dtype=self.dtype)
         value = self.trace() / cast(count, self.dtype)
-        return value[..., None] * each
+        return value[..., None] * repeated
 
     def _trace(self) -> Tensor:
         axes: Any
@@ -242,19 +242,19 @@ class _Circulant(LinearOperator):
 
 
 class LinearOperatorCirculant(_Circulant):
-    """Circulant matrices: each row is the one above, moved on by one.
+    """Circulant matrices: each row is the previous one shifted by one.
 
     Args:
-        spectrum: the eigenvalues along the last axis: the Fourier transform of the first column.
-        input_output_dtype: type of what it is applied to.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint, as with a real spectrum.
+        spectrum: the eigenvalues along the last axis, which are the Fourier transform of the first column.
+        input_output_dtype: dtype of the arguments and results.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         name: name of its scopes.
 
     Raises:
-        ValueError: too few axes, or what is said of it cannot be.
+        ValueError: there are too few axes, or a property is impossible.
     """
 
     def __init__(
@@ -272,19 +272,19 @@ class LinearOperatorCirculant(_Circulant):
 
 
 class LinearOperatorCirculant2D(_Circulant):
-    """Circulant matrices of blocks that are circulant.
+    """Circulant matrices of circulant blocks.
 
     Args:
         spectrum: the eigenvalues along the last two axes.
-        input_output_dtype: type of what it is applied to.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint, as with a real spectrum.
+        input_output_dtype: dtype of the arguments and results.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         name: name of its scopes.
 
     Raises:
-        ValueError: too few axes, or what is said of it cannot be.
+        ValueError: there are too few axes, or a property is impossible.
     """
 
     def __init__(
@@ -302,19 +302,19 @@ class LinearOperatorCirculant2D(_Circulant):
 
 
 class LinearOperatorCirculant3D(_Circulant):
-    """Circulant matrices of blocks that are circulant and of circulant blocks.
+    """Circulant matrices of circulant blocks that consist of circulant blocks.
 
     Args:
         spectrum: the eigenvalues along the last three axes.
-        input_output_dtype: type of what it is applied to.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint, as with a real spectrum.
+        input_output_dtype: dtype of the arguments and results.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         name: name of its scopes.
 
     Raises:
-        ValueError: too few axes, or what is said of it cannot be.
+        ValueError: there are too few axes, or a property is impossible.
     """
 
     def __init__(
@@ -332,19 +332,19 @@ class LinearOperatorCirculant3D(_Circulant):
 
 
 class LinearOperatorToeplitz(LinearOperator):
-    """Toeplitz matrices: the same number along each line parallel to the diagonal.
+    """Toeplitz matrices: the elements along each diagonal are equal.
 
     Args:
         col: the first columns along the last axis.
-        row: the first rows; their first element is not looked at.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        row: the first rows; their first element is ignored.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: the sizes do not fit, or ``is_square`` is False.
+        ValueError: the sizes do not match, or ``is_square`` is False.
     """
 
     def __init__(
@@ -360,9 +360,9 @@ class LinearOperatorToeplitz(LinearOperator):
         with name_scope(name, values=[row, col]):
             self._row = convert_to_tensor(row, name="row")
             self._col = convert_to_tensor(col, name="col")
-            for which, tensor in (("row", self._row), ("col", self._col)):
+            for argument, tensor in (("row", self._row), ("col", self._col)):
                 if tensor.shape.ndims is not None and tensor.shape.ndims < 1:
-                    raise ValueError(f"Argument {which} must have at least 1 dimension.  Found: {tensor}")
+                    raise ValueError(f"Argument {argument} must have at least 1 dimension.  Found: {tensor}")
             sizes = dimension_value(self._row.shape[-1]), dimension_value(self._col.shape[-1])
             if sizes[0] is not None and sizes[1] is not None and sizes[0] != sizes[1]:
                 raise ValueError("Expected square matrix, got row and col with mismatched dimensions.")
@@ -401,14 +401,14 @@ class LinearOperatorToeplitz(LinearOperator):
         return concat([sizes, [sizes[-1]]], 0)
 
     def _assert_self_adjoint(self) -> Operation:
-        told = "row and col are not the same, and so this operator is not self-adjoint."
-        return assert_equal(self.row, self.col, message=told)
+        message = "row and col are not the same, and so this operator is not self-adjoint."
+        return assert_equal(self.row, self.col, message=message)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         x = adjoint_of(x) if adjoint_arg else x
         wide = concat([x, zeros_like(x)], axis=-2)
-        found = self._circulant.matmul(wide, adjoint=adjoint, adjoint_arg=False)
-        return cast(found[..., : self.domain_dimension_tensor(), :], self.dtype)
+        result = self._circulant.matmul(wide, adjoint=adjoint, adjoint_arg=False)
+        return cast(result[..., : self.domain_dimension_tensor(), :], self.dtype)
 
     def _trace(self) -> Tensor:
         return cast(self.domain_dimension_tensor(), dtype=self.dtype) * self.col[..., 0]
@@ -419,7 +419,7 @@ class LinearOperatorToeplitz(LinearOperator):
 
 
 def to_complex(x: Tensor) -> Tensor:
-    """Numbers as complex ones of the same precision.
+    """Return numbers as complex ones of the same precision.
 
     Args:
         x: floating or complex numbers.

@@ -1,4 +1,4 @@
-"""Operators that are given by a size and a number: identities, multiples of them, zeros.
+"""Operators defined by a size and a number: identities, scaled identities, zeros.
 
 Source: tensorflow/python/ops/linalg/linear_operator_identity.py and linear_operator_zeros.py, release 1.15.
 """
@@ -39,8 +39,8 @@ from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
 from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
 
-class _OfSizes(LinearOperator):
-    """An operator that is given by its number of rows, and perhaps by the shape of its batch."""
+class _SizedOperator(LinearOperator):
+    """An operator defined by its number of rows and, optionally, its batch shape."""
 
     _assert_proper_shapes: bool
     _num_rows: Tensor
@@ -48,11 +48,11 @@ class _OfSizes(LinearOperator):
     _batch_shape_arg: Tensor | None = None
     _batch_shape_static: Any = None
 
-    def _count(self, given: Any, name: str) -> tuple[Tensor, Any]:
-        """A number of rows or columns as a tensor, and its value where it is known; checked."""
-        assert_not_ref_type(given, name)
-        count = shape_tensor(given, name=name)
-        known = static_value(count)
+    def _count(self, argument: Any, name: str) -> tuple[Tensor, Any]:
+        """Return a checked number of rows or columns as a tensor, and its value if it is known."""
+        assert_not_ref_type(argument, name)
+        count = shape_tensor(argument, name=name)
+        static_count = static_value(count)
         if self._assert_proper_shapes:
             checks = [
                 assert_rank(count, 0, message=f"Argument {name} must be a 0-D Tensor."),
@@ -61,18 +61,18 @@ class _OfSizes(LinearOperator):
             count = with_dependencies(checks, count)
         if not count.dtype.is_integer:
             raise TypeError(f"Argument {name} must be integer type.  Found: {count}")
-        if known is not None:
-            if known.ndim != 0:
-                raise ValueError(f"Argument {name} must be a 0-D Tensor.  Found: {known}")
-            if known < 0:
-                raise ValueError(f"Argument {name} must be non-negative.  Found: {known}")
-        return count, known
+        if static_count is not None:
+            if static_count.ndim != 0:
+                raise ValueError(f"Argument {name} must be a 0-D Tensor.  Found: {static_count}")
+            if static_count < 0:
+                raise ValueError(f"Argument {name} must be non-negative.  Found: {static_count}")
+        return count, static_count
 
-    def _set_batch_shape(self, given: Any) -> None:
-        if given is None:
+    def _set_batch_shape(self, argument: Any) -> None:
+        if argument is None:
             return
-        sizes = shape_tensor(given, name="batch_shape_arg")
-        known = self._batch_shape_static = static_value(sizes)
+        sizes = shape_tensor(argument, name="batch_shape_arg")
+        static_sizes = self._batch_shape_static = static_value(sizes)
         if self._assert_proper_shapes:
             checks = [
                 assert_rank(sizes, 1, message="Argument batch_shape must be a 1-D Tensor."),
@@ -81,11 +81,11 @@ class _OfSizes(LinearOperator):
             sizes = with_dependencies(checks, sizes)
         if not sizes.dtype.is_integer:
             raise TypeError(f"Argument batch_shape must be integer type.  Found: {sizes}")
-        if known is not None:
-            if known.ndim != 1:
-                raise ValueError(f"Argument batch_shape must be a 1-D Tensor.  Found: {known}")
-            if np.any(known < 0):
-                raise ValueError(f"Argument batch_shape must be non-negative.  Found:{known}")
+        if static_sizes is not None:
+            if static_sizes.ndim != 1:
+                raise ValueError(f"Argument batch_shape must be a 1-D Tensor.  Found: {static_sizes}")
+            if np.any(static_sizes < 0):
+                raise ValueError(f"Argument batch_shape must be non-negative.  Found:{static_sizes}")
         self._batch_shape_arg = sizes
 
     def _with_batch(self, static: TensorShape) -> TensorShape:
@@ -112,7 +112,7 @@ class _OfSizes(LinearOperator):
         return concat([self.batch_shape_tensor(), [self._least_dimension_tensor()]], axis=0)
 
     def _in_batch(self, x: Tensor) -> Tensor:
-        """``x``, in a batch of the shape that it broadcasts to with this operator's."""
+        """Broadcast ``x`` to the batch shape that it shares with this operator."""
         if self._batch_shape_arg is None:
             return x
         special: Any = self.batch_shape.concatenate([1, 1])
@@ -130,23 +130,23 @@ class _OfSizes(LinearOperator):
         return with_dependencies([assert_compatible_matrix_dimensions(self, x)], x)
 
 
-class LinearOperatorIdentity(_OfSizes):
-    """Matrices that change nothing.
+class LinearOperatorIdentity(_SizedOperator):
+    """Identity matrices.
 
     Args:
-        num_rows: how many rows there are.
-        batch_shape: sizes of the batch; None: one matrix.
-        dtype: type of the elements; None: float32.
-        is_non_singular: True.
-        is_self_adjoint: True.
-        is_positive_definite: True.
-        is_square: True.
-        assert_proper_shapes: whether sizes are checked when the graph runs.
+        num_rows: number of rows.
+        batch_shape: sizes of the batch; None for one matrix.
+        dtype: dtype of the elements; None for float32.
+        is_non_singular: must be True.
+        is_self_adjoint: must be True.
+        is_positive_definite: must be True.
+        is_square: must be True.
+        assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
     Raises:
-        ValueError: a size is known to be wrong, or what is said of it cannot be.
-        TypeError: a size is no integer, or a variable.
+        ValueError: a size is known to be wrong, or a property is impossible.
+        TypeError: a size is not an integer, or is a variable.
     """
 
     def __init__(
@@ -212,15 +212,15 @@ class LinearOperatorIdentity(_OfSizes):
         return self._matmul(rhs, adjoint_arg=adjoint_arg)
 
     def _trace(self) -> Tensor:
-        each = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
-        known = self._least_dimension()
-        return (cast(self._least_dimension_tensor(), self.dtype) if known is None else known) * each
+        batch_ones = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
+        static = self._least_dimension()
+        return (cast(self._least_dimension_tensor(), self.dtype) if static is None else static) * batch_ones
 
     def _diag_part(self) -> Tensor:
         return ones(shape=self._diagonal_shape(), dtype=self.dtype)
 
     def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """Returns matrices plus the identity.
+        """Return matrices plus the identity.
 
         Args:
             mat: the matrices.
@@ -231,22 +231,22 @@ class LinearOperatorIdentity(_OfSizes):
             return matrix_set_diag(mat, 1 + matrix_diag_part(mat))
 
 
-class LinearOperatorScaledIdentity(_OfSizes):
+class LinearOperatorScaledIdentity(_SizedOperator):
     """Multiples of the identity.
 
     Args:
-        num_rows: how many rows there are.
+        num_rows: number of rows.
         multiplier: the factors, one for each matrix of the batch.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
-        assert_proper_shapes: whether sizes are checked when the graph runs.
+        is_square: must be True.
+        assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
     Raises:
-        ValueError: a size is known to be wrong, or what is said of it cannot be.
-        TypeError: a size is no integer, or a variable.
+        ValueError: a size is known to be wrong, or a property is impossible.
+        TypeError: a size is not an integer, or is a variable.
     """
 
     def __init__(
@@ -314,8 +314,8 @@ class LinearOperatorScaledIdentity(_OfSizes):
         return self._checked_argument(x) * self._as_matrix(conjugate=adjoint)
 
     def _determinant(self) -> Tensor:
-        found: Tensor = self.multiplier**self._rows
-        return found
+        determinant: Tensor = self.multiplier**self._rows
+        return determinant
 
     def _log_abs_determinant(self) -> Tensor:
         return self._real_rows * log(magnitude(self.multiplier))
@@ -325,17 +325,17 @@ class LinearOperatorScaledIdentity(_OfSizes):
         return self._checked_argument(rhs) / self._as_matrix(conjugate=adjoint)
 
     def _trace(self) -> Tensor:
-        each = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
-        known = self._least_dimension()
-        count = cast(self._least_dimension_tensor(), self.dtype) if known is None else known
-        found: Tensor = self.multiplier * count * each
-        return found
+        batch_ones = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
+        static = self._least_dimension()
+        count = cast(self._least_dimension_tensor(), self.dtype) if static is None else static
+        trace: Tensor = self.multiplier * count * batch_ones
+        return trace
 
     def _diag_part(self) -> Tensor:
         return ones(shape=self._diagonal_shape(), dtype=self.dtype) * self.multiplier[..., None]
 
     def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """Returns matrices plus the multiple of the identity.
+        """Return matrices plus the scaled identity.
 
         Args:
             mat: the matrices.
@@ -347,24 +347,24 @@ class LinearOperatorScaledIdentity(_OfSizes):
             return matrix_set_diag(mat, factors + matrix_diag_part(mat))
 
 
-class LinearOperatorZeros(_OfSizes):
+class LinearOperatorZeros(_SizedOperator):
     """Matrices of zeros.
 
     Args:
-        num_rows: how many rows there are.
-        num_columns: how many columns; None: as many.
-        batch_shape: sizes of the batch; None: one matrix.
-        dtype: type of the elements; None: float32.
-        is_non_singular: False.
-        is_self_adjoint: whether it is its own adjoint, which it is if it is square.
-        is_positive_definite: False.
-        is_square: whether it has as many rows as columns.
-        assert_proper_shapes: whether sizes are checked when the graph runs.
+        num_rows: number of rows.
+        num_columns: number of columns; None for ``num_rows``.
+        batch_shape: sizes of the batch; None for one matrix.
+        dtype: dtype of the elements; None for float32.
+        is_non_singular: must be False.
+        is_self_adjoint: whether it is self-adjoint; it is if it is square.
+        is_positive_definite: must be False.
+        is_square: whether it is square.
+        assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
     Raises:
-        ValueError: a size is known to be wrong, or what is said of it cannot be.
-        TypeError: a size is no integer, or a variable.
+        ValueError: a size is known to be wrong, or a property is impossible.
+        TypeError: a size is not an integer, or is a variable.
     """
 
     def __init__(
@@ -400,11 +400,11 @@ class LinearOperatorZeros(_OfSizes):
             columns: Any = num_rows if num_columns is None else num_columns
             self._num_rows, self._num_rows_static = self._count(num_rows, "num_rows")
             self._num_columns, self._num_columns_static = self._count(columns, "num_columns")
-            known = self._num_rows_static, self._num_columns_static
-            if is_square and known[0] is not None and known[1] is not None and known[0] != known[1]:
+            counts = self._num_rows_static, self._num_columns_static
+            if is_square and counts[0] is not None and counts[1] is not None and counts[0] != counts[1]:
                 raise ValueError(
                     "LinearOperatorZeros initialized as is_square=True, but got "
-                    f"num_rows({known[0]}) != num_columns({known[1]})"
+                    f"num_rows({counts[0]}) != num_columns({counts[1]})"
                 )
             self._set_batch_shape(batch_shape)
 
@@ -432,10 +432,10 @@ class LinearOperatorZeros(_OfSizes):
             else:
                 sizes = shape_of(x)
         else:
-            given = shape_of(x)
+            x_sizes = shape_of(x)
             rows = self._num_columns if adjoint else self._num_rows
-            columns = given[-2] if adjoint_arg else given[-1]
-            sizes = concat([given[:-2], [rows, columns]], axis=0)
+            columns = x_sizes[-2] if adjoint_arg else x_sizes[-1]
+            sizes = concat([x_sizes[:-2], [rows, columns]], axis=0)
         return self._in_batch(zeros(shape=sizes, dtype=x.dtype))
 
     def _determinant(self) -> Tensor:
@@ -448,7 +448,7 @@ class LinearOperatorZeros(_OfSizes):
         return zeros(shape=self._diagonal_shape(), dtype=self.dtype)
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
-        """Returns matrices, in a batch of the shape that they broadcast to with this operator's.
+        """Return matrices, broadcast to the batch shape that they share with this operator.
 
         Args:
             mat: the matrices.

@@ -1,8 +1,8 @@
-"""What all linear operators have in common: products, solutions, determinants, and what is known of the matrix.
+"""Base of all linear operators: products, solutions, determinants, and properties of the matrix.
 
-An operator stands for a batch of matrices, of shape ``[batch..., range_dimension, domain_dimension]``, that need not be
-written out. Public methods open a scope and call the method of the same name with an underscore; where a class does not
-define one, the matrix is written out after all.
+An operator represents a batch of matrices, of shape ``[batch..., range_dimension, domain_dimension]``,
+without storing them. Public methods open a scope and call the private method of the same name. If a class
+does not define it, the base class converts the operator to a dense matrix.
 
 Source: tensorflow/python/ops/linalg/linear_operator.py, release 1.15.
 """
@@ -44,26 +44,27 @@ from gpuplace.typing import DTypeLike, TensorLike
 
 
 class LinearOperator(abc.ABC):
-    """A batch of matrices, the base of all kinds.
+    """A batch of matrices; the base of all operators.
 
     >>> import gpuplace as tf
     >>> operator = tf.linalg.LinearOperatorDiag([1.0, 2.0])
     >>> tf.Session().run(operator.matmul(operator).to_dense()).tolist()
     [[1.0, 0.0], [0.0, 4.0]]
 
-    A class below it defines ``_shape``, ``_shape_tensor`` and ``_matmul``, and what else it knows better.
+    A subclass defines ``_shape``, ``_shape_tensor`` and ``_matmul``, and other methods that it can compute
+    more efficiently.
 
     Args:
-        dtype: type of the elements.
-        graph_parents: tensors that it is made of.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
-        is_positive_definite: whether ``x^H A x`` has a positive real part for all ``x`` but zero.
-        is_square: whether it has as many rows as columns.
-        name: name of its scopes; None: the class's.
+        dtype: dtype of the elements.
+        graph_parents: tensors that it depends on.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
+        is_positive_definite: whether ``x^H A x`` has a positive real part for every nonzero ``x``.
+        is_square: whether it is square.
+        name: name of its scopes; None for the class name.
 
     Raises:
-        ValueError: what is said of it contradicts itself, or one of ``graph_parents`` is no tensor.
+        ValueError: properties contradict each other, or an element of ``graph_parents`` is not a tensor.
     """
 
     def __init__(
@@ -102,60 +103,60 @@ class LinearOperator(abc.ABC):
         with name_scope(self.name if name is None else f"{self.name}/{name}") as scope:
             yield scope
 
-    # What is known of it
+    # Properties
 
     @property
     def dtype(self) -> Any:
-        """The type of the elements."""
+        """The dtype of the elements."""
         return self._dtype
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The operator's name."""
         return self._name
 
     @property
     def graph_parents(self) -> list[Any]:
-        """What it is made of."""
+        """The tensors that it depends on."""
         return self._graph_parents
 
     @property
     def is_non_singular(self) -> bool | None:
-        """Whether it has an inverse; None: not known."""
+        """Whether it has an inverse; None if unknown."""
         return self._is_non_singular
 
     @property
     def is_self_adjoint(self) -> bool | None:
-        """Whether it is its own adjoint; None: not known."""
+        """Whether it is self-adjoint; None if unknown."""
         return self._is_self_adjoint
 
     @property
     def is_positive_definite(self) -> bool | None:
-        """Whether it is positive definite; None: not known."""
+        """Whether it is positive definite; None if unknown."""
         return self._is_positive_definite
 
     @property
     def is_square(self) -> bool | None:
-        """Whether it has as many rows as columns; None: not known."""
-        found: bool | None = self.domain_dimension == self.range_dimension
-        if self._is_square is False and found:
+        """Whether it is square; None if unknown."""
+        is_square: bool | None = self.domain_dimension == self.range_dimension
+        if self._is_square is False and is_square:
             raise ValueError("User set is_square hint to False, but the operator was square.")
-        return found if self._is_square is None else self._is_square
+        return is_square if self._is_square is None else self._is_square
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The variables that it reads, those of operators that it is made of included."""
-        found: dict[int, Variable] = {}
+        """The variables that it and its parts read."""
+        variables: dict[int, Variable] = {}
         for _, value in sorted(vars(self).items()):
             for one in value if isinstance(value, list) else [value]:
                 within = one.variables if isinstance(one, LinearOperator) else [one]
-                found.update((id(part), part) for part in within if isinstance(part, Variable))
-        return tuple(found.values())
+                variables.update((id(part), part) for part in within if isinstance(part, Variable))
+        return tuple(variables.values())
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of them that are trained."""
-        return tuple(one for one in self.variables if one.trainable)
+        """The trainable ones of these variables."""
+        return tuple(variable for variable in self.variables if variable.trainable)
 
     def _can_use_cholesky(self) -> bool | None:
         return self.is_self_adjoint and self.is_positive_definite
@@ -182,21 +183,21 @@ class LinearOperator(abc.ABC):
 
     @property
     def tensor_rank(self) -> int | None:
-        """How many axes the matrices have, those of the batch included; None: not known."""
+        """Rank of the matrices, including the batch axes; None if unknown."""
         return self.shape.ndims
 
     @property
     def domain_dimension(self) -> Dimension:
-        """How many columns there are, as far as it is known."""
+        """Number of columns, as far as it is known."""
         return Dimension(None) if self.shape.ndims is None else self.shape.dims[-1]  # type: ignore[index]
 
     @property
     def range_dimension(self) -> Dimension:
-        """How many rows there are, as far as it is known."""
+        """Number of rows, as far as it is known."""
         return self.shape.dims[-2] if self.shape.dims else Dimension(None)
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
-        """Returns the shape of the matrices as an int32 vector.
+        """Return the shape of the matrices as an int32 vector.
 
         Args:
             name: name of the scope.
@@ -207,7 +208,7 @@ class LinearOperator(abc.ABC):
             return self._shape_tensor()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """Returns the shape of the batch as an int32 vector.
+        """Return the shape of the batch as an int32 vector.
 
         Args:
             name: name of the scope.
@@ -218,7 +219,7 @@ class LinearOperator(abc.ABC):
             return self.shape_tensor()[:-2]
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
-        """Returns how many axes the matrices have, an int32 scalar.
+        """Return the rank of the matrices, including the batch axes, an int32 scalar.
 
         Args:
             name: name of the scope.
@@ -229,7 +230,7 @@ class LinearOperator(abc.ABC):
             return size(self.shape_tensor())
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
-        """Returns how many columns there are, an int32 scalar.
+        """Return the number of columns, an int32 scalar.
 
         Args:
             name: name of the scope.
@@ -237,23 +238,23 @@ class LinearOperator(abc.ABC):
         return self._dimension_tensor(self.domain_dimension, -1, name)
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
-        """Returns how many rows there are, an int32 scalar.
+        """Return the number of rows, an int32 scalar.
 
         Args:
             name: name of the scope.
         """
         return self._dimension_tensor(self.range_dimension, -2, name)
 
-    def _dimension_tensor(self, known: Dimension, axis: int, name: str) -> Tensor:
+    def _dimension_tensor(self, static_dimension: Dimension, axis: int, name: str) -> Tensor:
         with self._name_scope(name):
-            if known.value is not None:
-                return convert_to_tensor(known.value)
+            if static_dimension.value is not None:
+                return convert_to_tensor(static_dimension.value)
             return self.shape_tensor()[axis]
 
     # Checks
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Operation:
-        """Returns an operation that fails where it has no inverse.
+        """Return an operation that fails if the operator is singular.
 
         Args:
             name: name of the scope.
@@ -272,7 +273,7 @@ class LinearOperator(abc.ABC):
         )
 
     def _largest_condition(self) -> Tensor:
-        """The condition number from which on a matrix counts as singular."""
+        """Return the condition number above which a matrix counts as singular."""
         with name_scope("max_nonsingular_condition_number"):
             precision = np.finfo(self.dtype.as_numpy_dtype).eps
             rows = cast(self.range_dimension_tensor(), self.dtype)
@@ -281,13 +282,13 @@ class LinearOperator(abc.ABC):
             return 1.0 / (most * precision)
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Operation:
-        """Returns an operation that fails where it is not positive definite.
+        """Return an operation that fails if the operator is not positive definite.
 
         Args:
             name: name of the scope.
 
         Raises:
-            NotImplementedError: that is found out only for what is its own adjoint.
+            NotImplementedError: the check supports only self-adjoint operators.
         """
         with self._name_scope(name):
             return self._assert_positive_definite()
@@ -300,7 +301,7 @@ class LinearOperator(abc.ABC):
         raise NotImplementedError("assert_positive_definite is not implemented.")
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Operation:
-        """Returns an operation that fails where it is not its own adjoint.
+        """Return an operation that fails if the operator is not self-adjoint.
 
         Args:
             name: name of the scope.
@@ -326,20 +327,20 @@ class LinearOperator(abc.ABC):
         raise NotImplementedError("_matmul is not implemented.")
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
-        """Returns the product with matrices, or with another operator.
+        """Return the product with matrices, or with another operator.
 
         Args:
-            x: matrices of this type, in batches that broadcast, or an operator.
-            adjoint: whether the product is with the adjoint of this operator.
-            adjoint_arg: whether it is with the adjoint of ``x``.
+            x: matrices of the same dtype, in batches that broadcast, or an operator.
+            adjoint: whether to use the adjoint of this operator.
+            adjoint_arg: whether to use the adjoint of ``x``.
             name: name of the scope.
 
         Returns:
-            A tensor of shape ``[batch..., range_dimension, columns]``; of an operator, an operator.
+            A tensor of shape ``[batch..., range_dimension, columns]``; an operator if ``x`` is one.
 
         Raises:
-            ValueError: the sizes do not fit.
-            TypeError: ``x`` has another type.
+            ValueError: the sizes do not match.
+            TypeError: ``x`` has another dtype.
         """
         if isinstance(x, LinearOperator):
             left, right = self._fitting(x, adjoint, adjoint_arg, "x")
@@ -355,7 +356,7 @@ class LinearOperator(abc.ABC):
     ) -> tuple[LinearOperator, LinearOperator]:
         left = self.adjoint() if adjoint else self
         right = other.adjoint() if adjoint_arg else other
-        if right.range_dimension != left.domain_dimension:  # None, where one of them is not known
+        if right.range_dimension != left.domain_dimension:  # None if one of them is unknown
             different = right.range_dimension.value, left.domain_dimension.value
             if None not in different:
                 raise ValueError(
@@ -369,16 +370,16 @@ class LinearOperator(abc.ABC):
         dimension_at_index(self.shape, own_axis).assert_is_compatible_with(x.shape[axis])
 
     def matvec(self, x: TensorLike, adjoint: bool = False, name: str = "matvec") -> Tensor:
-        """Returns the product with vectors.
+        """Return the product with vectors.
 
         Args:
-            x: vectors of this type along the last axis.
-            adjoint: whether the product is with the adjoint of this operator.
+            x: vectors of the same dtype along the last axis.
+            adjoint: whether to use the adjoint of this operator.
             name: name of the scope.
 
         Raises:
-            ValueError: the sizes do not fit.
-            TypeError: ``x`` has another type.
+            ValueError: the sizes do not match.
+            TypeError: ``x`` has another dtype.
         """
         with self._name_scope(name):
             x = convert_to_tensor(x, name="x")
@@ -392,13 +393,13 @@ class LinearOperator(abc.ABC):
     # Determinants
 
     def determinant(self, name: str = "det") -> Tensor:
-        """Returns the determinants, of the shape of the batch.
+        """Return the determinants, with the batch shape.
 
         Args:
             name: name of the scope.
 
         Raises:
-            NotImplementedError: it is not square.
+            NotImplementedError: the operator is not square.
         """
         self._refuse_unless_square()
         with self._name_scope(name):
@@ -411,13 +412,13 @@ class LinearOperator(abc.ABC):
         return matrix_determinant(self.to_dense())
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        """Returns the logarithms of the absolute values of the determinants.
+        """Return the logarithms of the absolute values of the determinants.
 
         Args:
             name: name of the scope.
 
         Raises:
-            NotImplementedError: it is not square.
+            NotImplementedError: the operator is not square.
         """
         self._refuse_unless_square()
         with self._name_scope(name):
@@ -441,21 +442,21 @@ class LinearOperator(abc.ABC):
     def solve(
         self, rhs: TensorLike, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
     ) -> Any:
-        """Returns what times this operator is ``rhs``.
+        """Return the solution of the linear system with right-hand side ``rhs``.
 
         Args:
-            rhs: matrices of this type, in batches that broadcast, or an operator.
-            adjoint: whether the adjoint of this operator is meant.
-            adjoint_arg: whether the adjoint of ``rhs`` is meant.
+            rhs: matrices of the same dtype, in batches that broadcast, or an operator.
+            adjoint: whether to use the adjoint of this operator.
+            adjoint_arg: whether to use the adjoint of ``rhs``.
             name: name of the scope.
 
         Returns:
-            A tensor; of an operator, an operator.
+            A tensor; an operator if ``rhs`` is one.
 
         Raises:
-            NotImplementedError: it is not square, or has no inverse.
-            ValueError: the sizes do not fit.
-            TypeError: ``rhs`` has another type.
+            NotImplementedError: the operator is not square, or singular.
+            ValueError: the sizes do not match.
+            TypeError: ``rhs`` has another dtype.
         """
         for holds, what in ((self.is_non_singular, "be singular"), (self.is_square, "not be square")):
             if holds is False:
@@ -481,16 +482,16 @@ class LinearOperator(abc.ABC):
         return matrix_solve_with_broadcast(self.to_dense(), rhs, adjoint=adjoint)
 
     def solvevec(self, rhs: TensorLike, adjoint: bool = False, name: str = "solve") -> Tensor:
-        """Returns the vectors that times this operator are ``rhs``.
+        """Return the vectors that solve the linear system with right-hand side ``rhs``.
 
         Args:
-            rhs: vectors of this type along the last axis.
-            adjoint: whether the adjoint of this operator is meant.
+            rhs: vectors of the same dtype along the last axis.
+            adjoint: whether to use the adjoint of this operator.
             name: name of the scope.
 
         Raises:
-            ValueError: the sizes do not fit.
-            TypeError: ``rhs`` has another type.
+            ValueError: the sizes do not match.
+            TypeError: ``rhs`` has another dtype.
         """
         with self._name_scope(name):
             rhs = convert_to_tensor(rhs, name="rhs")
@@ -504,7 +505,7 @@ class LinearOperator(abc.ABC):
     # Other operators
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
-        """Returns the adjoint.
+        """Return the adjoint.
 
         Args:
             name: name of the scope.
@@ -512,49 +513,49 @@ class LinearOperator(abc.ABC):
         if self.is_self_adjoint is True:
             return self
         with self._name_scope(name):
-            found: LinearOperator = algebra.adjoint(self)
-            return found
+            result: LinearOperator = algebra.adjoint(self)
+            return result
 
     H = property(adjoint, None)
     """The adjoint."""
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
-        """Returns the inverse.
+        """Return the inverse.
 
         Args:
             name: name of the scope.
 
         Raises:
-            ValueError: it is not square, or has none.
+            ValueError: the operator is not square, or singular.
         """
         for holds, what in ((self.is_square, "non square"), (self.is_non_singular, "singular")):
             if holds is False:
                 raise ValueError(f"Cannot take the Inverse: This operator represents a {what} matrix.")
         with self._name_scope(name):
-            found: LinearOperator = algebra.inverse(self)
-            return found
+            result: LinearOperator = algebra.inverse(self)
+            return result
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
-        """Returns the Cholesky factor.
+        """Return the Cholesky factor.
 
         Args:
             name: name of the scope.
 
         Raises:
-            ValueError: it is not known to be its own adjoint and positive definite.
+            ValueError: the operator is not known to be self-adjoint and positive definite.
         """
         if not self._can_use_cholesky():
             raise ValueError(
                 "Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix."
             )
         with self._name_scope(name):
-            found: LinearOperator = algebra.cholesky(self)
-            return found
+            result: LinearOperator = algebra.cholesky(self)
+            return result
 
     # Matrices
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
-        """Returns the matrices, written out.
+        """Return the dense matrices.
 
         Args:
             name: name of the scope.
@@ -573,7 +574,7 @@ class LinearOperator(abc.ABC):
         return dense
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
-        """Returns the diagonals.
+        """Return the diagonals.
 
         Args:
             name: name of the scope.
@@ -585,7 +586,7 @@ class LinearOperator(abc.ABC):
         return matrix_diag_part(self.to_dense())
 
     def trace(self, name: str = "trace") -> Tensor:
-        """Returns the sums of the diagonals.
+        """Return the sums of the diagonals.
 
         Args:
             name: name of the scope.
@@ -597,14 +598,14 @@ class LinearOperator(abc.ABC):
         return reduce_sum(self.diag_part(), axis=-1)
 
     def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """Returns the matrices plus others.
+        """Return the matrices plus other ones.
 
         Args:
-            x: the others, of this type and a shape that broadcasts.
+            x: the other matrices, of the same dtype and a shape that broadcasts.
             name: name of the scope.
 
         Raises:
-            TypeError: ``x`` has another type.
+            TypeError: ``x`` has another dtype.
         """
         with self._name_scope(name):
             x = convert_to_tensor(x, name="x")
@@ -616,7 +617,7 @@ class LinearOperator(abc.ABC):
 
 
 def _warn(what: str, cost: str = " and O(N^3) operations") -> None:
-    """Says that the matrix is written out."""
+    """Warn that the operator is converted to a dense matrix."""
     tf_logging.warning(
         f"Using (possibly slow) default implementation of {what}.  Requires conversion to a dense matrix{cost}."
     )

@@ -1,4 +1,4 @@
-"""An operator plus one of low rank, ``L + U D V^H``, solved by the Woodbury identity.
+"""A low-rank update of an operator, ``L + U D V^H``, solved by the Woodbury identity.
 
 With the capacitance ``C = D^-1 + V^H L^-1 U``, a small matrix::
 
@@ -42,17 +42,17 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     Args:
         base_operator: the operator, ``L``.
         u: narrow matrices.
-        diag_update: the diagonals of ``D``; None: ones.
-        v: narrow matrices of the shape of ``u``; None: ``u``.
-        is_diag_update_positive: whether ``diag_update`` is above zero; None: not known.
-        is_non_singular: whether the whole has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        diag_update: the diagonals of ``D``; None for ones.
+        v: narrow matrices of the shape of ``u``; None for ``u``.
+        is_diag_update_positive: whether ``diag_update`` is positive; None if unknown.
+        is_non_singular: whether the sum has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
+        is_square: whether it is square.
         name: name of its scopes.
 
     Raises:
-        ValueError: the sizes do not fit, or what is said of it contradicts itself.
+        ValueError: the sizes do not match, or properties contradict each other.
     """
 
     def __init__(
@@ -131,22 +131,22 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def u(self) -> Any:
-        """The narrow matrices."""
+        """The narrow matrices on the left."""
         return self._u
 
     @property
     def v(self) -> Any:
-        """The narrow matrices on the other side."""
+        """The narrow matrices on the right."""
         return self._v
 
     @property
     def is_diag_update_positive(self) -> bool | None:
-        """Whether ``diag_update`` is above zero; None: not known."""
+        """Whether ``diag_update`` is positive; None if unknown."""
         return self._is_diag_update_positive
 
     @property
     def diag_update(self) -> Any:
-        """The diagonals between them; None: ones."""
+        """The diagonals between them; None for ones."""
         return self._diag_update
 
     @property
@@ -186,12 +186,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         of_base = self.base_operator.log_abs_determinant()
         if self._use_cholesky:
             diagonal = matrix_diag_part(cholesky_of(self._capacitance()))
-            found = 2 * reduce_sum(log(diagonal), axis=[-1])
+            determinant = 2 * reduce_sum(log(diagonal), axis=[-1])
         else:
-            found = log(magnitude(matrix_determinant(self._capacitance())))
+            determinant = log(magnitude(matrix_determinant(self._capacitance())))
             if self.dtype.is_complex:
-                found = cast(found, dtype=self.dtype)
-        return found + of_diagonal + of_base
+                determinant = cast(determinant, dtype=self.dtype)
+        return determinant + of_diagonal + of_base
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         base = self.base_operator
@@ -211,5 +211,5 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     def _capacitance(self) -> Tensor:
         along = matmul(self.v, self.base_operator.solve(self.u), adjoint_a=True)
-        found: Tensor = self._diag_operator.inverse().add_to_tensor(along)
-        return found
+        capacitance: Tensor = self._diag_operator.inverse().add_to_tensor(along)
+        return capacitance

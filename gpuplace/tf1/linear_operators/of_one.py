@@ -1,4 +1,4 @@
-"""Operators that are another one's adjoint or inverse, and do what they do by it.
+"""Adjoints and inverses of operators, which delegate to the original operator.
 
 Source: tensorflow/python/ops/linalg/linear_operator_adjoint.py and linear_operator_inversion.py, release 1.15.
 """
@@ -15,8 +15,8 @@ from gpuplace.tf1.linear_operators.broadcasting import use_operator_or_provided_
 from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
 
 
-class _OfOne(LinearOperator):
-    """An operator of which as much is known as of another."""
+class _DerivedOperator(LinearOperator):
+    """An operator with the same properties as another one."""
 
     def __init__(
         self,
@@ -30,22 +30,22 @@ class _OfOne(LinearOperator):
     ) -> None:
         self._operator = operator
         hints = {}
-        for attribute, given, word in (
+        for attribute, hint, word in (
             ("is_square", is_square, "square"),
             ("is_non_singular", is_non_singular, "non-singular"),
             ("is_self_adjoint", is_self_adjoint, "self-adjoint"),
             ("is_positive_definite", is_positive_definite, "positive-definite"),
         ):
-            told = f"An operator is {word} if and only if its {relation} is {word}."
+            message = f"An operator is {word} if and only if its {relation} is {word}."
             hints[attribute] = use_operator_or_provided_hint_unless_contradicting(
-                operator, attribute, given, told
+                operator, attribute, hint, message
             )
         with name_scope(name, values=operator.graph_parents):
             super().__init__(dtype=operator.dtype, graph_parents=operator.graph_parents, name=name, **hints)
 
     @property
     def operator(self) -> LinearOperator:
-        """The other one."""
+        """The original operator."""
         return self._operator
 
     def _assert_non_singular(self) -> Operation:
@@ -58,19 +58,19 @@ class _OfOne(LinearOperator):
         return self.operator.assert_self_adjoint()
 
 
-class LinearOperatorAdjoint(_OfOne):
+class LinearOperatorAdjoint(_DerivedOperator):
     """The adjoint of another operator.
 
     Args:
-        operator: the other one.
-        is_non_singular: whether it has an inverse; None: as the other one. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operator: the original operator.
+        is_non_singular: whether it has an inverse; None for the original's, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
-        name: name of its scopes; None: the other one's, with ``_adjoint``.
+        is_square: whether it is square.
+        name: name of its scopes; None for the original's with ``_adjoint``.
 
     Raises:
-        ValueError: what is said of it contradicts what is known of the other one.
+        ValueError: a property contradicts the original operator's.
     """
 
     def __init__(
@@ -94,26 +94,26 @@ class LinearOperatorAdjoint(_OfOne):
         return concat([sizes[:-2], [sizes[-1], sizes[-2]]], axis=-1)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        found: Tensor = self.operator.matmul(x, adjoint=not adjoint, adjoint_arg=adjoint_arg)
-        return found
+        result: Tensor = self.operator.matmul(x, adjoint=not adjoint, adjoint_arg=adjoint_arg)
+        return result
 
     def _matvec(self, x: Tensor, adjoint: bool = False) -> Tensor:
         return self.operator.matvec(x, adjoint=not adjoint)
 
     def _determinant(self) -> Tensor:
-        found = self.operator.determinant
-        return found() if self.is_self_adjoint else conj(found())
+        determinant = self.operator.determinant
+        return determinant() if self.is_self_adjoint else conj(determinant())
 
     def _log_abs_determinant(self) -> Tensor:
         return self.operator.log_abs_determinant()
 
     def _trace(self) -> Tensor:
-        found = self.operator.trace
-        return found() if self.is_self_adjoint else conj(found())
+        trace = self.operator.trace
+        return trace() if self.is_self_adjoint else conj(trace())
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        found: Tensor = self.operator.solve(rhs, adjoint=not adjoint, adjoint_arg=adjoint_arg)
-        return found
+        result: Tensor = self.operator.solve(rhs, adjoint=not adjoint, adjoint_arg=adjoint_arg)
+        return result
 
     def _solvevec(self, rhs: Tensor, adjoint: bool = False) -> Tensor:
         return self.operator.solvevec(rhs, adjoint=not adjoint)
@@ -123,19 +123,19 @@ class LinearOperatorAdjoint(_OfOne):
         return dense if self.is_self_adjoint else adjoint_of(dense)
 
 
-class LinearOperatorInversion(_OfOne):
+class LinearOperatorInversion(_DerivedOperator):
     """The inverse of another operator.
 
     Args:
-        operator: the other one.
-        is_non_singular: True or None.
-        is_self_adjoint: whether it is its own adjoint; None: as the other one. The others in the same way.
+        operator: the original operator.
+        is_non_singular: must be True or None.
+        is_self_adjoint: whether it is self-adjoint; None for the original's, as for the other properties.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
-        name: name of its scopes; None: the other one's, with ``_inv``.
+        is_square: must be True or None.
+        name: name of its scopes; None for the original's with ``_inv``.
 
     Raises:
-        ValueError: the other one has no inverse, or what is said contradicts what is known of it.
+        ValueError: the original operator has no inverse, or a property contradicts its properties.
     """
 
     def __init__(
@@ -147,12 +147,12 @@ class LinearOperatorInversion(_OfOne):
         is_square: bool | None = None,
         name: str | None = None,
     ) -> None:
-        for attribute, given in (("is_non_singular", is_non_singular), ("is_square", is_square)):
+        for attribute, hint in (("is_non_singular", is_non_singular), ("is_square", is_square)):
             own = getattr(operator, attribute)
-            if own is False or given is False:
+            if own is False or hint is False:
                 raise ValueError(
                     f"operator and supplied hints must have `{attribute}` equal to `True` or `None`.  "
-                    f"Found {own}, {given}"
+                    f"Found {own}, {hint}"
                 )
         hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
         super().__init__(operator, *hints, name or f"{operator.name}_inv", "inverse")
@@ -164,8 +164,8 @@ class LinearOperatorInversion(_OfOne):
         return self.operator.shape_tensor()
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        found: Tensor = self.operator.solve(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
-        return found
+        result: Tensor = self.operator.solve(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
+        return result
 
     def _determinant(self) -> Tensor:
         return 1.0 / self.operator.determinant()
@@ -174,5 +174,5 @@ class LinearOperatorInversion(_OfOne):
         return -1.0 * self.operator.log_abs_determinant()
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        found: Tensor = self.operator.matmul(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
-        return found
+        result: Tensor = self.operator.matmul(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
+        return result

@@ -1,4 +1,4 @@
-"""Operators that are made of several: one after the other, side by side, Kronecker products.
+"""Operators composed of several: products, block diagonals, Kronecker products.
 
 Source: tensorflow/python/ops/linalg/linear_operator_composition.py, linear_operator_block_diag.py and
 linear_operator_kronecker.py, release 1.15.
@@ -36,8 +36,8 @@ from gpuplace.tf1.linear_operators.broadcasting import (
 from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
 
 
-class _OfSeveral(LinearOperator):
-    """An operator made of a list of others."""
+class _CompositeOperator(LinearOperator):
+    """An operator composed of a list of others."""
 
     _operators: list[LinearOperator]
 
@@ -49,35 +49,35 @@ class _OfSeveral(LinearOperator):
 
     @property
     def operators(self) -> list[LinearOperator]:
-        """The others."""
+        """The list of operators."""
         return self._operators
 
-    def _product(self, question: str) -> Tensor:
-        found = [getattr(one, question) for one in self.operators]
-        return functools.reduce(lambda total, ask: total * ask(), found[1:], found[0]())
+    def _product(self, method: str) -> Tensor:
+        factors = [getattr(one, method) for one in self.operators]
+        return functools.reduce(lambda total, compute: total * compute(), factors[1:], factors[0]())
 
-    def _sum(self, question: str) -> Tensor:
-        found = [getattr(one, question) for one in self.operators]
-        return functools.reduce(lambda total, ask: total + ask(), found[1:], found[0]())
+    def _sum(self, method: str) -> Tensor:
+        terms = [getattr(one, method) for one in self.operators]
+        return functools.reduce(lambda total, compute: total + compute(), terms[1:], terms[0]())
 
     def _all(self, check: str) -> Operation:
         return group(*[getattr(one, check)() for one in self.operators])
 
 
-class LinearOperatorComposition(_OfSeveral):
+class LinearOperatorComposition(_CompositeOperator):
     """The product of operators: the last one is applied first.
 
     Args:
-        operators: the operators, of one type and sizes that fit.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operators: the operators, with one dtype and matching sizes.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
-        name: name of its scopes; None: the others' joined by ``_o_``.
+        is_square: whether it is square.
+        name: name of its scopes; None for the operators' names joined by ``_o_``.
 
     Raises:
-        ValueError: there is none, or all have an inverse and it is said to have none.
-        TypeError: their types differ.
+        ValueError: the list is empty, or all are non-singular but ``is_non_singular`` is False.
+        TypeError: the dtypes differ.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class LinearOperatorComposition(_OfSeveral):
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         first, *others = self.operators if adjoint else reversed(self.operators)
-        found: Tensor = first.matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
-        for one in others:
-            found = one.matmul(found, adjoint=adjoint)
-        return found
+        result: Tensor = first.matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
+        for other in others:
+            result = other.matmul(result, adjoint=adjoint)
+        return result
 
     def _determinant(self) -> Tensor:
         return self._product("determinant")
@@ -132,42 +132,42 @@ class LinearOperatorComposition(_OfSeveral):
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         first, *others = reversed(self.operators) if adjoint else self.operators
-        found: Tensor = first.solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
-        for one in others:
-            found = one.solve(found, adjoint=adjoint)
-        return found
+        result: Tensor = first.solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
+        for other in others:
+            result = other.solve(result, adjoint=adjoint)
+        return result
 
 
-def _hints_of_all(
+def _common_hints(
     operators: list[Any], what: str, *, is_non_singular: bool | None, is_self_adjoint: bool | None,
     is_positive_definite: bool | None, positive: str = "positive definite",
 ) -> dict[str, bool | None]:  # fmt: skip
-    """What holds of the whole where it holds of all."""
+    """Return the properties that hold because they hold for all operators."""
     hints = {}
-    for attribute, given, word in (
+    for attribute, hint, word in (
         ("is_non_singular", is_non_singular, "non-singular"),
         ("is_self_adjoint", is_self_adjoint, "self-adjoint"),
         ("is_positive_definite", is_positive_definite, positive),
     ):
-        told = f"The {what} of {word} operators is always {word}."
-        hints[attribute] = implied(given, all(getattr(one, attribute) for one in operators), told)
+        message = f"The {what} of {word} operators is always {word}."
+        hints[attribute] = implied(hint, all(getattr(one, attribute) for one in operators), message)
     return hints
 
 
-class LinearOperatorBlockDiag(_OfSeveral):
+class LinearOperatorBlockDiag(_CompositeOperator):
     """Square operators as blocks along the diagonal, zeros elsewhere.
 
     Args:
-        operators: the operators, of one type.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operators: the operators, of one dtype.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
-        name: name of its scopes; None: the others' joined by ``_ds_``.
+        is_square: must be True.
+        name: name of its scopes; None for the operators' names joined by ``_ds_``.
 
     Raises:
-        ValueError: there is none, one is not square, or what is said of it contradicts what is known of them.
-        TypeError: their types differ.
+        ValueError: the list is empty, an operator is not square, or a property contradicts the operators'.
+        TypeError: the dtypes differ.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class LinearOperatorBlockDiag(_OfSeveral):
         name: str | None = None,
     ) -> None:
         operators = checked_operators(operators, "Expected a non-empty list of operators")
-        hints = _hints_of_all(
+        hints = _common_hints(
             operators,
             "direct sum",
             is_non_singular=is_non_singular,
@@ -204,14 +204,14 @@ class LinearOperatorBlockDiag(_OfSeveral):
             return convert_to_tensor(sizes, dtype=int32, name="shape")
         first, *others = self.operators
         columns, rows = first.domain_dimension_tensor(), first.range_dimension_tensor()
-        for one in others:
-            columns = columns + one.domain_dimension_tensor()
-            rows = rows + one.range_dimension_tensor()
+        for other in others:
+            columns = columns + other.domain_dimension_tensor()
+            rows = rows + other.range_dimension_tensor()
         matrix = stack([columns, rows])
         return concat([batch_shape_tensor_of(self.operators), matrix], 0)
 
     def _blocks(self, x: Tensor, axis: int) -> list[Tensor]:
-        """A tensor cut into the parts that the blocks are applied to."""
+        """Split a tensor into the parts that the blocks are applied to."""
         if self.shape.is_fully_defined():
             sizes: list[Any] = [one.domain_dimension.value for one in self.operators]
         else:
@@ -220,11 +220,11 @@ class LinearOperatorBlockDiag(_OfSeveral):
 
     def _by_block(self, what: str, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         blocks = self._blocks(x, -1 if adjoint_arg else -2)
-        found = [
+        results = [
             getattr(one, what)(block, adjoint=adjoint, adjoint_arg=adjoint_arg)
             for one, block in zip(self.operators, blocks, strict=True)
         ]
-        return concat(broadcast_matrix_batch_dims(found), axis=-2)
+        return concat(broadcast_matrix_batch_dims(results), axis=-2)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._by_block("matmul", x, adjoint, adjoint_arg)
@@ -269,20 +269,20 @@ class LinearOperatorBlockDiag(_OfSeveral):
         return self._all("assert_positive_definite")
 
 
-class LinearOperatorKronecker(_OfSeveral):
+class LinearOperatorKronecker(_CompositeOperator):
     """The Kronecker product of operators.
 
     Args:
-        operators: the operators, of one type.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operators: the operators, of one dtype.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
-        name: name of its scopes; None: the others' joined by ``_x_``.
+        is_square: whether it is square.
+        name: name of its scopes; None for the operators' names joined by ``_x_``.
 
     Raises:
-        ValueError: there is none, or what is said of it contradicts what is known of them.
-        TypeError: their types differ.
+        ValueError: the list is empty, or a property contradicts the operators'.
+        TypeError: the dtypes differ.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ class LinearOperatorKronecker(_OfSeveral):
         name: str | None = None,
     ) -> None:
         operators = checked_operators(operators, "Expected a list of >=1 operators")
-        hints = _hints_of_all(
+        hints = _common_hints(
             operators,
             "Kronecker product",
             is_non_singular=is_non_singular,
@@ -317,35 +317,36 @@ class LinearOperatorKronecker(_OfSeveral):
         rows = self._product("range_dimension_tensor")
         batches = [one.batch_shape_tensor for one in self.operators]
         batch = functools.reduce(
-            lambda total, ask: broadcast_dynamic_shape(total, ask()), batches[1:], batches[0]()
+            lambda total, compute: broadcast_dynamic_shape(total, compute()), batches[1:], batches[0]()
         )
         return concat([batch, [rows, columns]], 0)
 
     def _by_factor(self, what: str, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
-        """Products or solutions, factor by factor.
+        """Return products or solutions, computed factor by factor.
 
-        With the columns of ``x`` as an axis in front, a vector is folded into a matrix with a column for each column of
-        a factor, the factor is applied, and the matrix unfolds into a vector again.
+        The columns of ``x`` become the first axis. For each factor, a vector is then reshaped into a matrix
+        with one column for each column of the factor, the factor is applied, and the matrix is flattened
+        again.
         """
         if adjoint_arg:
             x = adjoint_of(x)
         ones_of_batch = concat([ones_like(self.batch_shape_tensor()), [1, 1]], 0)
         x = x + zeros(ones_of_batch, dtype=x.dtype.base_dtype)
-        found = _last_to_front(x)[None, ...]
+        result = _last_to_front(x)[None, ...]
         for one in self.operators[:-1]:
             columns = one.range_dimension_tensor() if adjoint else one.domain_dimension_tensor()
-            folded = matrix_transpose(_folded(found, columns))
+            folded = matrix_transpose(_folded(result, columns))
             folded = getattr(one, what)(folded, adjoint=adjoint, adjoint_arg=False)
             folded = _first_to_end(matrix_transpose(folded))
-            found = _last_to_front(_unfolded(folded))
+            result = _last_to_front(_unfolded(folded))
         last = getattr(self.operators[-1], f"{what}vec" if what == "solve" else "matvec")
-        found = _first_to_end(last(found, adjoint=adjoint))
-        found = _first_to_end(_unfolded(found))
+        result = _first_to_end(last(result, adjoint=adjoint))
+        result = _first_to_end(_unfolded(result))
         if x.shape.is_fully_defined():
             rows = self.domain_dimension if adjoint else self.range_dimension
             batch = broadcast_static_shape(x.shape[:-2], self.batch_shape)
-            found.set_shape(batch.concatenate([rows, x.shape[-1]]))
-        return found
+            result.set_shape(batch.concatenate([rows, x.shape[-1]]))
+        return result
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._by_factor("matmul", x, adjoint, adjoint_arg)
@@ -355,49 +356,49 @@ class LinearOperatorKronecker(_OfSeveral):
 
     def _determinant(self) -> Tensor:
         total = self.domain_dimension_tensor()
-        found: Any = 1.0
+        determinant: Any = 1.0
         for one in self.operators:
             power = one.determinant() ** cast(total / one.domain_dimension_tensor(), dtype=one.dtype)
-            found = found * power
-        return found
+            determinant = determinant * power
+        return determinant
 
     def _log_abs_determinant(self) -> Tensor:
         total = self.domain_dimension_tensor()
-        found: Any = 0.0
+        determinant: Any = 0.0
         for one in self.operators:
             of_one = one.log_abs_determinant()
-            found = found + of_one * cast(total / one.domain_dimension_tensor(), dtype=one.dtype)
-        return found
+            determinant = determinant + of_one * cast(total / one.domain_dimension_tensor(), dtype=one.dtype)
+        return determinant
 
     def _trace(self) -> Tensor:
-        found: Any = 1.0
+        trace: Any = 1.0
         for one in self.operators:
-            found = found * one.trace()
-        return found
+            trace = trace * one.trace()
+        return trace
 
     def _diag_part(self) -> Tensor:
-        found = self.operators[0].diag_part()
+        diagonal = self.operators[0].diag_part()
         for one in self.operators[1:]:
-            found = found[..., :, None]
-            found = found * one.diag_part()[..., None, :]
-            found = reshape(found, shape=concat([shape_of(found)[:-2], [-1]], axis=0))
+            diagonal = diagonal[..., :, None]
+            diagonal = diagonal * one.diag_part()[..., None, :]
+            diagonal = reshape(diagonal, shape=concat([shape_of(diagonal)[:-2], [-1]], axis=0))
         smaller = self.range_dimension
         if smaller > self.domain_dimension:
             smaller = self.domain_dimension
-        found.set_shape(self.batch_shape.concatenate([smaller]))
-        return found
+        diagonal.set_shape(self.batch_shape.concatenate([smaller]))
+        return diagonal
 
     def _to_dense(self) -> Tensor:
-        found = self.operators[0].to_dense()
+        dense = self.operators[0].to_dense()
         for one in self.operators[1:]:
-            found = found[..., :, None, :, None]
-            found = found * one.to_dense()[..., None, :, None, :]
-            ahead = shape_of(found)[:-4]
-            rows = shape_of(found)[-4] * shape_of(found)[-3]
-            columns = shape_of(found)[-2] * shape_of(found)[-1]
-            found = reshape(found, shape=concat([ahead, [rows, columns]], axis=0))
-        found.set_shape(self.shape)
-        return found
+            dense = dense[..., :, None, :, None]
+            dense = dense * one.to_dense()[..., None, :, None, :]
+            ahead = shape_of(dense)[:-4]
+            rows = shape_of(dense)[-4] * shape_of(dense)[-3]
+            columns = shape_of(dense)[-2] * shape_of(dense)[-1]
+            dense = reshape(dense, shape=concat([ahead, [rows, columns]], axis=0))
+        dense.set_shape(self.shape)
+        return dense
 
     def _assert_non_singular(self) -> Operation:
         return self._all_if_square("assert_non_singular", "invertible")
@@ -414,13 +415,13 @@ class LinearOperatorKronecker(_OfSeveral):
 
 
 def _unfolded(x: Tensor) -> Tensor:
-    """Matrices as vectors, column by column."""
+    """Flatten matrices into vectors, column by column."""
     columns = matrix_transpose(x)
     return reshape(columns, concat([shape_of(x)[:-2], [-1]], axis=0))
 
 
 def _folded(y: Tensor, columns: Tensor) -> Tensor:
-    """Vectors as matrices, column by column."""
+    """Reshape vectors into matrices, column by column."""
     return matrix_transpose(reshape(y, concat([shape_of(y)[:-1], [columns, -1]], axis=0)))
 
 

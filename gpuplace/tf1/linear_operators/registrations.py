@@ -1,4 +1,4 @@
-"""What is known of single kinds of operators and of pairs: adjoints, Cholesky factors, inverses, products, solutions.
+"""Rules for classes of operators and for pairs: adjoints, Cholesky factors, inverses, products, solutions.
 
 Source: tensorflow/python/ops/linalg/adjoint_registrations.py, cholesky_registrations.py, inverse_registrations.py,
 matmul_registrations.py, solve_registrations.py and registrations_util.py, release 1.15.
@@ -47,14 +47,14 @@ _TRIANGULAR: dict[str, Any] = {"is_non_singular": True, "is_self_adjoint": False
 
 
 def _hints(one: LinearOperator, **others: Any) -> dict[str, Any]:
-    """What is known of an operator, for one of which the same holds."""
-    known = {
+    """Return the properties of an operator as hints for another one with the same properties."""
+    properties = {
         "is_non_singular": one.is_non_singular,
         "is_self_adjoint": one.is_self_adjoint,
         "is_positive_definite": one.is_positive_definite,
         "is_square": True,
     }
-    return {**known, **others}
+    return {**properties, **others}
 
 
 # Adjoints
@@ -187,12 +187,12 @@ def _inverse_of_circulant(one: LinearOperatorCirculant) -> LinearOperator:
 
 
 def _are_square(a: LinearOperator, b: LinearOperator) -> bool | None:
-    """Whether a product is square; None: not known."""
+    """Return whether a product is square; None if unknown."""
     if a.is_square and b.is_square:
         return True
     if a.is_square is False and b.is_square is False:
-        found: bool | None = a.range_dimension == b.domain_dimension
-        return found
+        is_square: bool | None = a.range_dimension == b.domain_dimension
+        return is_square
     if a.is_square != b.is_square and a.is_square is not None:
         return False
     return None
@@ -205,7 +205,7 @@ def _non_singular(a: LinearOperator, b: LinearOperator) -> bool | None:
 
 
 def _commuting(a: LinearOperator, b: LinearOperator) -> dict[str, Any]:
-    """What is known of the product of two operators that commute."""
+    """Return the properties of the product of two operators that commute."""
     adjoint = {a.is_self_adjoint, b.is_self_adjoint}
     positive = all(one.is_positive_definite is True and one.is_self_adjoint is True for one in (a, b))
     return {
@@ -238,8 +238,8 @@ def _solution(a: LinearOperator, b: LinearOperator) -> LinearOperator:
 
 @RegisterSolve(LinearOperatorInversion, LinearOperator)
 def _solution_of_inversion(a: LinearOperatorInversion, b: LinearOperator) -> LinearOperator:
-    found: LinearOperator = a.operator.matmul(b)
-    return found
+    product: LinearOperator = a.operator.matmul(b)
+    return product
 
 
 @RegisterMatmul(LinearOperatorIdentity, LinearOperator)
@@ -273,7 +273,7 @@ def _zeros_times(a: LinearOperatorZeros, b: LinearOperator) -> LinearOperator:
 
 
 def _factors(a: Any, b: Any) -> tuple[Any, Any]:
-    """What stands on the diagonals of two operators that have nothing beside them."""
+    """Return the diagonal elements of two diagonal operators."""
     return tuple(one.diag if isinstance(one, LinearOperatorDiag) else one.multiplier for one in (a, b))
 
 

@@ -1,4 +1,4 @@
-"""Operators given by a matrix, whole or in part: full ones, diagonals, triangles, Householder reflections.
+"""Operators defined by a matrix or a part of it: dense, diagonal, triangular and Householder operators.
 
 Source: tensorflow/python/ops/linalg/linear_operator_full_matrix.py, linear_operator_diag.py,
 linear_operator_lower_triangular.py and linear_operator_householder.py, release 1.15.
@@ -37,19 +37,19 @@ from gpuplace.typing import TensorLike
 
 
 class LinearOperatorFullMatrix(LinearOperator):
-    """Matrices, written out.
+    """Dense matrices.
 
     Args:
         matrix: floating or complex matrices along the last two axes.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
+        is_square: whether it is square.
         name: name of its scopes.
 
     Raises:
-        TypeError: another type.
-        ValueError: fewer than two axes.
+        TypeError: the dtype is wrong.
+        ValueError: there are fewer than two axes.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class LinearOperatorFullMatrix(LinearOperator):
         with name_scope(name, values=[matrix]):
             self._matrix = convert_nonref_to_tensor(matrix, name="matrix")
             allowed = [float16, float32, float64, complex64, complex128]
-            given = convert_to_tensor(self._matrix, name="matrix")
-            if given.dtype.base_dtype not in allowed:
-                raise TypeError(f"Argument matrix must have dtype in {allowed}.  Found: {given.dtype}")
-            if given.shape.ndims is not None and given.shape.ndims < 2:
-                raise ValueError(f"Argument matrix must have at least 2 dimensions.  Found: {given}")
+            tensor = convert_to_tensor(self._matrix, name="matrix")
+            if tensor.dtype.base_dtype not in allowed:
+                raise TypeError(f"Argument matrix must have dtype in {allowed}.  Found: {tensor.dtype}")
+            if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
+                raise ValueError(f"Argument matrix must have at least 2 dimensions.  Found: {tensor}")
             super().__init__(
                 dtype=self._matrix.dtype,
                 graph_parents=[self._matrix],
@@ -80,8 +80,8 @@ class LinearOperatorFullMatrix(LinearOperator):
             )
 
     def _shape(self) -> TensorShape:
-        found: TensorShape = self._matrix.shape
-        return found
+        shape: TensorShape = self._matrix.shape
+        return shape
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self._matrix)
@@ -94,18 +94,18 @@ class LinearOperatorFullMatrix(LinearOperator):
 
 
 class LinearOperatorDiag(LinearOperator):
-    """Matrices that are zero beside their diagonals.
+    """Diagonal matrices.
 
     Args:
         diag: the diagonals along the last axis.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: no axis, or what is said of it cannot be.
+        ValueError: there is no axis, or a property is impossible.
     """
 
     def __init__(
@@ -150,19 +150,19 @@ class LinearOperatorDiag(LinearOperator):
         return concat([sizes, [sizes[-1]]], 0)
 
     def _assert_non_singular(self) -> Operation:
-        told = "Singular operator:  Diagonal contained zero values."
-        return assert_no_entries_with_modulus_zero(self._diag, message=told)
+        message = "Singular operator:  Diagonal contained zero values."
+        return assert_no_entries_with_modulus_zero(self._diag, message=message)
 
     def _assert_positive_definite(self) -> Operation:
         if self.dtype.is_complex:
-            told = "Diagonal operator had diagonal entries with non-positive real part, thus was not positive definite."
+            text = "Diagonal operator had diagonal entries with non-positive real part, thus was not positive definite."
         else:
-            told = "Real diagonal operator had non-positive diagonal entries, thus was not positive definite."
-        return assert_positive(real(self._diag), message=told)
+            text = "Real diagonal operator had non-positive diagonal entries, thus was not positive definite."
+        return assert_positive(real(self._diag), message=text)
 
     def _assert_self_adjoint(self) -> Operation:
-        told = "This diagonal operator contained non-zero imaginary values.   Thus it was not self-adjoint."
-        return assert_zero_imag_part(self._diag, message=told)
+        text = "This diagonal operator contained non-zero imaginary values.   Thus it was not self-adjoint."
+        return assert_zero_imag_part(self._diag, message=text)
 
     def _term(self, adjoint: bool) -> Any:
         return conj(self._diag) if adjoint else self._diag
@@ -173,15 +173,15 @@ class LinearOperatorDiag(LinearOperator):
         return expand_dims(term, -1) * x
 
     def _matvec(self, x: Tensor, adjoint: bool = False) -> Tensor:
-        found: Tensor = self._term(adjoint) * x
-        return found
+        product: Tensor = self._term(adjoint) * x
+        return product
 
     def _determinant(self) -> Tensor:
         return reduce_prod(self._diag, axis=[-1])
 
     def _log_abs_determinant(self) -> Tensor:
-        found = reduce_sum(log(magnitude(self._diag)), axis=[-1])
-        return cast(found, dtype=self.dtype) if self.dtype.is_complex else found
+        determinant = reduce_sum(log(magnitude(self._diag)), axis=[-1])
+        return cast(determinant, dtype=self.dtype) if self.dtype.is_complex else determinant
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         term = self._term(adjoint)
@@ -200,18 +200,18 @@ class LinearOperatorDiag(LinearOperator):
 
 
 class LinearOperatorLowerTriangular(LinearOperator):
-    """Matrices that are zero above their diagonals.
+    """Lower triangular matrices.
 
     Args:
-        tril: matrices along the last two axes, of which what is above the diagonal is not looked at.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        tril: matrices along the last two axes; elements above the diagonal are ignored.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: fewer than two axes, or ``is_square`` is False.
+        ValueError: there are fewer than two axes, or ``is_square`` is False.
     """
 
     def __init__(
@@ -245,15 +245,15 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return matrix_diag_part(self._tril)
 
     def _shape(self) -> TensorShape:
-        found: TensorShape = self._tril.shape
-        return found
+        shape: TensorShape = self._tril.shape
+        return shape
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self._tril)
 
     def _assert_non_singular(self) -> Operation:
-        told = "Singular operator:  Diagonal contained zero values."
-        return assert_no_entries_with_modulus_zero(self._diagonal(), message=told)
+        message = "Singular operator:  Diagonal contained zero values."
+        return assert_no_entries_with_modulus_zero(self._diagonal(), message=message)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return matmul(self._triangle(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
@@ -273,18 +273,18 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
 
 class LinearOperatorHouseholder(LinearOperator):
-    """Reflections at the planes that stand on vectors: ``I - 2 v v^H`` for ``v`` of length 1.
+    """Reflections at the planes orthogonal to vectors: ``I - 2 v v^H`` for ``v`` of length 1.
 
     Args:
         reflection_axis: the vectors along the last axis, of any length.
-        is_non_singular: whether it has an inverse; None: not known.
-        is_self_adjoint: True or None.
-        is_positive_definite: False or None.
-        is_square: True or None.
+        is_non_singular: whether it has an inverse; None if unknown.
+        is_self_adjoint: must be True or None.
+        is_positive_definite: must be False or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: no axis, or what is said of it cannot be.
+        ValueError: there is no axis, or a property is impossible.
     """
 
     def __init__(
@@ -340,8 +340,8 @@ class LinearOperatorHouseholder(LinearOperator):
         return no_op("assert_self_adjoint")
 
     def _unit(self, axis: Any) -> Tensor:
-        found: Tensor = axis / norm(axis, axis=-1, keepdims=True)
-        return found
+        unit: Tensor = axis / norm(axis, axis=-1, keepdims=True)
+        return unit
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         axis = convert_to_tensor(self.reflection_axis)

@@ -1,1 +1,1 @@
-"""``tf.metrics``: figures that are gathered over several runs."""
+"""``tf.metrics``: metrics that accumulate over several runs."""

@@ -1,4 +1,4 @@
-"""Figures of ``tf.metrics`` about the ``k`` classes that have the highest scores.
+"""Metrics of ``tf.metrics`` about the ``k`` classes with the highest scores.
 
     scores --top_k--> classes, labels --sets--> true_positive, false_positive, false_negative --> precision, recall
 
@@ -47,8 +47,8 @@ __all__ = [
 
 
 def _named(name: str, k: int | None, class_id: int | None) -> str:
-    found = f"{name}_at_k" if k is None else "%s_at_%d" % (name, k)  # noqa: UP031 - refuses what is no number
-    return found if class_id is None else "%s_class%d" % (found, class_id)  # noqa: UP031
+    full_name = f"{name}_at_k" if k is None else "%s_at_%d" % (name, k)  # noqa: UP031 - refuses what is no number
+    return full_name if class_id is None else "%s_class%d" % (full_name, class_id)  # noqa: UP031
 
 
 def _converted(ids: Any) -> Any:
@@ -56,7 +56,7 @@ def _converted(ids: Any) -> Any:
 
 
 def _expanded(labels: Any, predictions: Any) -> Any:
-    """Labels with an axis for those of one example, where they have one label each."""
+    """Return labels whose last axis holds the labels of one example; add this axis if it is missing."""
     with name_scope(None, "expand_labels", [labels, predictions]) as scope:
         labels = _converted(labels)
         if isinstance(labels, SparseTensor):
@@ -83,38 +83,38 @@ def _sparse_expanded(labels: SparseTensor, is_lower: Any, scope: str) -> Any:
         return [sparse.indices, sparse.values, sparse.dense_shape]
 
     shape: Any = labels.dense_shape
-    found = cond(
+    expanded = cond(
         is_lower,
         lambda: parts(sparse_reshape(labels, concat([shape, [1]], 0), name=scope)),
         lambda: parts(labels),
     )
-    return SparseTensor(*found)
+    return SparseTensor(*expanded)
 
 
 def _of_class(ids: TensorLike, class_id: int) -> SparseTensor:
-    """The ids that are this class."""
+    """Return the ids that are this class."""
     ids = _converted(ids)
     if isinstance(ids, SparseTensor):
         return sparse_retain(ids, equal(ids.values, class_id))
     sizes = reshaping.shape(ids, out_type=int64)
     last: Any = reshaping.size(sizes) - 1
-    wanted = fill(reduced_shape(sizes, reshaping.reshape(last, [1])), cast(class_id, int64))
-    found = set_intersection(wanted, ids)
-    return SparseTensor(found.indices, found.values, sizes)
+    class_ids = fill(reduced_shape(sizes, reshaping.reshape(last, [1])), cast(class_id, int64))
+    matches = set_intersection(class_ids, ids)
+    return SparseTensor(matches.indices, matches.values, sizes)
 
 
 def _count(
-    kind: str, labels: Any, found: Any, k: int | None, class_id: int | None, weights: Any
+    kind: str, labels: Any, predictions: Any, k: int | None, class_id: int | None, weights: Any
 ) -> tuple[Any, Any]:
-    """How many are true positives, or false ones, or false negatives: so far, and with this batch."""
-    with name_scope(None, _named(kind, k, class_id), [found, labels, weights]) as scope:
-        with name_scope(None, f"{kind}s", [found, labels, weights]):
+    """Return the number of true positives, false positives or false negatives: so far, and with this batch."""
+    with name_scope(None, _named(kind, k, class_id), [predictions, labels, weights]) as scope:
+        with name_scope(None, f"{kind}s", [predictions, labels, weights]):
             if class_id is not None:
-                labels, found = _of_class(labels, class_id), _of_class(found, class_id)
+                labels, predictions = _of_class(labels, class_id), _of_class(predictions, class_id)
             if kind == "true_positive":
-                sets = set_intersection(found, labels)
+                sets = set_intersection(predictions, labels)
             else:
-                sets = set_difference(found, labels, aminusb=kind == "false_positive")
+                sets = set_difference(predictions, labels, aminusb=kind == "false_positive")
             number: Any = cast(set_size(sets), float64)
             if weights is not None:
                 with get_default_graph().control_dependencies([assert_broadcastable(weights, number)]):
@@ -124,7 +124,7 @@ def _count(
         return count, assign_add(count, total, name="update")
 
 
-def _share(
+def _ratio(
     labels: TensorLike | SparseTensor | SparseTensorValue,
     predictions_idx: TensorLike,
     k: int | None = None,
@@ -137,18 +137,18 @@ def _share(
     kind: str = "",
     other: str = "",
 ) -> Metric:
-    """True positives as a share of themselves and others."""
+    """Return the ratio of true positives to their sum with another count."""
     with name_scope(name, _named(kind, k, class_id), [predictions_idx, labels, weights]) as scope:
         labels = _expanded(labels, predictions_idx)
-        found = cast(predictions_idx, int64)
-        right, right_update = _count("true_positive", labels, found, k, class_id, weights)
-        wrong, wrong_update = _count(other, labels, found, k, class_id, weights)
+        class_ids = cast(predictions_idx, int64)
+        right, right_update = _count("true_positive", labels, class_ids, k, class_id, weights)
+        wrong, wrong_update = _count(other, labels, class_ids, k, class_id, weights)
         value = div(right, add(right, wrong), name=scope)
         update = div(right_update, add(right_update, wrong_update), name="update")
         return collected(value, update, metrics_collections, updates_collections)
 
 
-def _share_of_scores(
+def _ratio_of_scores(
     labels: TensorLike | SparseTensor | SparseTensorValue,
     predictions: TensorLike,
     k: int,
@@ -163,99 +163,99 @@ def _share_of_scores(
 ) -> Metric:
     with name_scope(name, _named(kind, k, class_id), [predictions, labels, weights]) as scope:
         rest = (k, class_id, weights, metrics_collections, updates_collections, scope)
-        return _share(labels, top_k(predictions, k)[1], *rest, kind=kind, other=other)
+        return _ratio(labels, top_k(predictions, k)[1], *rest, kind=kind, other=other)
 
 
-@variant_of(_share_of_scores, kind="precision", other="false_positive")
+@variant_of(_ratio_of_scores, kind="precision", other="false_positive")
 def precision_at_k() -> None:
-    """Of the best classes the share that is among the labels.
+    """Return the fraction of the best classes that are among the labels.
 
     Args:
         labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
         predictions: scores, ``[..., classes]``.
-        k: how many classes with the highest scores are looked at.
-        class_id: this class alone is looked at; None: all.
-        weights: a weight for each example, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the scope; None: ``precision_at_`` and ``k``, made unique.
+        k: number of classes with the highest scores to consider.
+        class_id: the only class to consider; None for all.
+        weights: a weight for each example, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the scope; None for ``precision_at_`` and ``k``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float64 scalars.
+        The value so far, and the update, which returns it including this batch; float64 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_share, kind="precision", other="false_positive")
+@variant_of(_ratio, kind="precision", other="false_positive")
 def precision_at_top_k() -> None:
-    """Of the given classes the share that is among the labels.
+    """Return the fraction of given classes that are among the labels.
 
     Args:
         labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
         predictions_idx: ``[..., k]``, the classes.
-        k: how many classes these are, for names only.
-        class_id: this class alone is looked at; None: all.
-        weights: a weight for each example, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the scope; None: ``precision_at_`` and ``k``, made unique.
+        k: number of these classes, used only for names.
+        class_id: the only class to consider; None for all.
+        weights: a weight for each example, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the scope; None for ``precision_at_`` and ``k``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float64 scalars.
+        The value so far, and the update, which returns it including this batch; float64 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_share_of_scores, kind="recall", other="false_negative")
+@variant_of(_ratio_of_scores, kind="recall", other="false_negative")
 def recall_at_k() -> None:
-    """Of the labels the share that is among the best classes.
+    """Return the fraction of labels that are among the best classes.
 
     Args:
         labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
         predictions: scores, ``[..., classes]``.
-        k: how many classes with the highest scores are looked at.
-        class_id: this class alone is looked at; None: all.
-        weights: a weight for each example, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the scope; None: ``recall_at_`` and ``k``, made unique.
+        k: number of classes with the highest scores to consider.
+        class_id: the only class to consider; None for all.
+        weights: a weight for each example, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the scope; None for ``recall_at_`` and ``k``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float64 scalars.
+        The value so far, and the update, which returns it including this batch; float64 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_share, kind="recall", other="false_negative")
+@variant_of(_ratio, kind="recall", other="false_negative")
 def recall_at_top_k() -> None:
-    """Of the labels the share that is among the given classes.
+    """Return the fraction of labels that are among given classes.
 
     Args:
         labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
         predictions_idx: ``[..., k]``, the classes.
-        k: how many classes these are, for names only.
-        class_id: this class alone is looked at; None: all.
-        weights: a weight for each example, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the scope; None: ``recall_at_`` and ``k``, made unique.
+        k: number of these classes, used only for names.
+        class_id: the only class to consider; None for all.
+        weights: a weight for each example, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the scope; None for ``recall_at_`` and ``k``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float64 scalars.
+        The value so far, and the update, which returns it including this batch; float64 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
 def _without_unknown(labels: Any, predictions: TensorLike) -> Any:
-    """Labels beyond the classes as -1, which is no class."""
+    """Replace labels beyond the number of classes by -1, which is not a class."""
     classes = cast(reshaping.shape(predictions)[-1], int64)
 
     def known(values: Tensor) -> Tensor:
@@ -271,7 +271,7 @@ def _without_unknown(labels: Any, predictions: TensorLike) -> Any:
 
 
 def _for_each_rank(labels: TensorLike, k: int) -> Any:
-    """Labels ``[..., labels]`` as often as there are ranks: ``[..., k, labels]``."""
+    """Repeat labels ``[..., labels]`` for each rank: ``[..., k, labels]``."""
     with name_scope(None, "labels_per_k", [labels]) as scope:
         if not isinstance(labels, SparseTensor):
             with_axis = reshaping.expand_dims(labels, -2, name="expand")
@@ -283,7 +283,7 @@ def _for_each_rank(labels: TensorLike, k: int) -> Any:
 
 
 def _number_of_labels(labels: TensorLike, k: int) -> Tensor:
-    """How many labels of each example could be found: those that are classes, at most ``k``."""
+    """Return how many labels of each example can be found: those that are valid classes, at most ``k``."""
     with name_scope(None, "num_relevant", [labels]) as scope:
         if isinstance(labels, SparseTensor):
             return minimum(set_size(labels), k, name=scope)
@@ -292,7 +292,7 @@ def _number_of_labels(labels: TensorLike, k: int) -> Tensor:
 
 
 def _average_precision(labels: TensorLike, classes: Tensor) -> Tensor:
-    """Of each example the mean, over the ranks of the right classes, of the precision down to that rank."""
+    """Return for each example the mean of the precisions down to the ranks of the correct classes."""
     with name_scope(None, "average_precision", [classes, labels]) as scope:
         classes = cast(classes, int64, name="predictions_idx")
         sizes = classes.shape.sizes
@@ -302,10 +302,10 @@ def _average_precision(labels: TensorLike, classes: Tensor) -> Tensor:
         if k is None:
             raise ValueError("The last dimension of predictions_idx must be set.")
         labels = _expanded(labels, classes)
-        found = reshaping.expand_dims(classes, -1, name="predictions_idx_per_k")
-        wanted = _for_each_rank(labels, k)
+        predicted = reshaping.expand_dims(classes, -1, name="predictions_idx_per_k")
+        repeated = _for_each_rank(labels, k)
         with name_scope("relevant_per_k"):
-            right = cast(set_size(set_intersection(found, wanted)), float64)
+            right = cast(set_size(set_intersection(predicted, repeated)), float64)
         right_so_far = cumsum(right, -1, name="tp_per_k")
         so_far = cumsum(ones_like(right), -1, name="retrieved_per_k")
         precision = div(right_so_far, so_far, name="precision_per_k")
@@ -323,46 +323,46 @@ def average_precision_at_k(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over the examples of the average precision of their best classes.
+    """Return the mean over the examples of the average precision of their best classes.
 
-    Of one example it is the sum, over the ranks up to ``k`` at which a class is among the labels, of the precision down
-    to that rank, divided by the number of labels that are not negative, or by ``k`` where there are more.
+    For one example it is the sum of the precisions down to each rank up to ``k`` whose class is among the
+    labels, divided by ``k`` or, if that is smaller, by the number of labels that are not negative.
 
     Args:
         labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
         predictions: scores, ``[..., classes]``.
-        k: how many classes with the highest scores are looked at.
-        weights: a weight for each example, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the scope; None: ``average_precision_at_`` and ``k``, made unique.
+        k: number of classes with the highest scores to consider.
+        weights: a weight for each example, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the scope; None for ``average_precision_at_`` and ``k``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float64 scalars.
+        The value so far, and the update, which returns it including this batch; float64 scalars.
 
     Raises:
-        ValueError: ``k`` is below 1, or shapes do not fit.
+        ValueError: ``k`` is below 1, or the shapes do not match.
     """
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
     with name_scope(name, _named("average_precision", k, None), [predictions, labels, weights]) as scope:
         highest = top_k(predictions, k)[1]
-        each: Any = _average_precision(_without_unknown(_converted(labels), predictions), highest)
-        given = None
+        precisions: Any = _average_precision(_without_unknown(_converted(labels), predictions), highest)
+        example_weights = None
         if weights is not None:
-            given = broadcast_weights(cast(weights, float64), each)
-            each = multiply(each, given)
-        with name_scope(None, "max", [each]) as part:
+            example_weights = broadcast_weights(cast(weights, float64), precisions)
+            precisions = multiply(precisions, example_weights)
+        with name_scope(None, "max", [precisions]) as part:
             greatest = gathered([], float64, part)
             number: Any = (
-                cast(reshaping.size(each, name="batch_max"), float64)
-                if given is None
-                else reduce_sum(given, name="batch_max")
+                cast(reshaping.size(precisions, name="batch_max"), float64)
+                if example_weights is None
+                else reduce_sum(example_weights, name="batch_max")
             )
             greatest_update = assign_add(greatest, number, name="update")
-        with name_scope(None, "total", [each]) as part:
+        with name_scope(None, "total", [precisions]) as part:
             total = gathered([], float64, part)
-            total_update = assign_add(total, reduce_sum(each, name="batch_total"), name="update")
+            total_update = assign_add(total, reduce_sum(precisions, name="batch_total"), name="update")
         value = div_no_nan(total, greatest, name="mean")
         return collected(
             value,
@@ -373,22 +373,22 @@ def average_precision_at_k(
 
 
 def sparse_average_precision_at_k(*args: Any, **kwargs: Any) -> Metric:
-    """The former name of ``average_precision_at_k``.
+    """Call ``average_precision_at_k``, under its former name.
 
     Args:
-        *args: as there.
-        **kwargs: as there.
+        *args: its arguments.
+        **kwargs: its keyword arguments.
     """
     return average_precision_at_k(*args, **kwargs)
 
 
 def sparse_precision_at_k(*args: Any, **kwargs: Any) -> Metric:
-    """The former name of ``precision_at_k``.
+    """Call ``precision_at_k``, under its former name.
 
     Args:
-        *args: as there.
-        **kwargs: as there.
+        *args: its arguments.
+        **kwargs: its keyword arguments.
     """
     at_k: Any = precision_at_k
-    found: Metric = at_k(*args, **kwargs)
-    return found
+    metric: Metric = at_k(*args, **kwargs)
+    return metric

@@ -1,6 +1,6 @@
-"""Figures of ``tf.metrics`` that compare predictions between 0 and 1 with thresholds: areas, precision, sensitivity.
+"""Metrics of ``tf.metrics`` that compare predictions with thresholds: areas under curves, precision, sensitivity.
 
-For each threshold four numbers are gathered, of which every figure is made::
+Every metric is computed from four counts for each threshold::
 
     predictions > threshold, labels  -->  true_positives, false_negatives, true_negatives, false_positives
 
@@ -45,9 +45,9 @@ __all__ = [
 ]  # fmt: skip
 
 _BESIDE = 1e-7
-"""How far the outermost thresholds lie beside 0 and 1; keeps quotients finite as well."""
+"""Distance of the outermost thresholds from 0 and 1; also keeps quotients finite."""
 _SMALL = 1e-6
-"""What keeps the quotients of areas finite."""
+"""Keeps the quotients of areas finite."""
 
 _COUNTS = {
     "tp": ("true_positives", True, True),
@@ -65,9 +65,9 @@ def _counts(
     predictions: Any,
     thresholds: Sequence[float],
     weights: Any,
-    wanted: Sequence[str] = tuple(_COUNTS),
+    selected: Sequence[str] = tuple(_COUNTS),
 ) -> tuple[Counts, Counts]:
-    """The numbers so far, and the operations that add a batch and give the numbers with it."""
+    """Return the counts so far, and the operations that add a batch and return the new counts."""
     with get_default_graph().control_dependencies(
         [
             check(predictions, cast(bound, predictions.dtype), message="predictions must be in [0, 1]")
@@ -78,16 +78,16 @@ def _counts(
     column = reshaping.reshape(predictions, [-1, 1])
     row = reshaping.reshape(cast(labels, bool_type), [1, -1])
     number = len(thresholds)
-    known = column.shape[0].value
-    length = reshaping.shape(column)[0] if known is None else known
+    static_count = column.shape[0].value
+    length = reshaping.shape(column)[0] if static_count is None else static_count
     limits = tile(reshaping.expand_dims(constant.constant(thresholds), [1]), stack([1, length]))
     times = [number, 1]
     above = greater(tile(reshaping.transpose(column), times), limits)
-    found = {True: above}
-    if any(not _COUNTS[key][2] for key in wanted):
-        found[False] = logical_not(above)
+    predicted = {True: above}
+    if any(not _COUNTS[key][2] for key in selected):
+        predicted[False] = logical_not(above)
     truth = {True: tile(row, times)}
-    if any(not _COUNTS[key][1] for key in wanted):
+    if any(not _COUNTS[key][1] for key in selected):
         truth[False] = logical_not(truth[True])
     shares = None
     if weights is not None:
@@ -95,28 +95,28 @@ def _counts(
         shares = tile(reshaping.reshape(weights, [1, -1]), times)
     values, updates = {}, {}
     for key, (name, label, prediction) in _COUNTS.items():
-        if key in wanted:
+        if key in selected:
             values[key] = gathered([number], float32, name)
-            hits: Any = cast(logical_and(truth[label], found[prediction]), float32)
+            hits: Any = cast(logical_and(truth[label], predicted[prediction]), float32)
             if shares is not None:
                 hits = hits * shares
             updates[key] = assign_add(values[key], reduce_sum(hits, 1))
     return values, updates
 
 
-def _evenly(number: int, last: float) -> list[float]:
-    """So many thresholds, the first below 0 and the last at ``last``, the others evenly between 0 and 1."""
+def _even_thresholds(number: int, last: float) -> list[float]:
+    """Return thresholds: the first below 0, the last at ``last``, the others evenly spaced between 0 and 1."""
     return [-_BESIDE, *((index + 1) / (number - 1) for index in range(number - 2)), last]
 
 
 def _number(counts: Counts, called: str) -> Any:
-    """The one number that there is."""
+    """Return the only count."""
     [number] = counts.values()
     return reshaping.identity(number) if called == "value" else number
 
 
-def _share(name: str) -> Callable[[Counts, str], Tensor]:
-    """True positives as a share of themselves and the other number."""
+def _ratio(name: str) -> Callable[[Counts, str], Tensor]:
+    """Return a function that computes the ratio of true positives to their sum with another count."""
 
     def share(counts: Counts, called: str) -> Tensor:
         right, wrong = counts.values()
@@ -125,7 +125,7 @@ def _share(name: str) -> Callable[[Counts, str], Tensor]:
     return share
 
 
-def _figure(
+def _metric(
     labels: TensorLike,
     predictions: TensorLike,
     thresholds: Sequence[float],
@@ -135,15 +135,15 @@ def _figure(
     name: str | None = None,
     *,
     scope: str = "",
-    wanted: Sequence[str] = tuple(_COUNTS),
+    selected: Sequence[str] = tuple(_COUNTS),
     of: Callable[[Counts, str], Any] = _number,
 ) -> Metric:
-    """A figure that a function makes of the numbers, and its name."""
-    given: list[Any] = [labels, predictions, weights]
-    with variable_scope(name, scope, given):
-        # A list has no dtype: TensorFlow refuses it here, with Python's AttributeError.
-        scores = convert_to_tensor(given[1], given[1].dtype)
-        now, added = _counts(labels, scores, thresholds, weights, wanted)
+    """Return a metric that a function computes from the counts."""
+    arguments: list[Any] = [labels, predictions, weights]
+    with variable_scope(name, scope, arguments):
+        # A list has no dtype: TensorFlow rejects it here, with Python's AttributeError.
+        scores = convert_to_tensor(arguments[1], arguments[1].dtype)
+        now, added = _counts(labels, scores, thresholds, weights, selected)
         value, update = of(now, "value"), of(added, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
@@ -160,7 +160,7 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Sequence[float] | None = None,
 ) -> Metric:
-    """The area under a curve over all thresholds.
+    """Return the area under a curve over all thresholds.
 
     >>> import gpuplace as tf
     >>> value, update = tf.metrics.auc([0, 0, 1, 1], tf.constant([0.1, 0.4, 0.35, 0.8]))
@@ -170,29 +170,29 @@ def auc(
     0.75
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        num_thresholds: by how many points the curve is drawn.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        curve: ``"ROC"`` (true positives over false ones) or ``"PR"`` (precision over recall).
-        name: name of the variable scope; None: ``auc``, made unique.
-        summation_method: ``"trapezoidal"``, ``"minoring"`` or ``"majoring"`` (the lower or the higher end of each
-            piece), or, for ``"PR"``, ``"careful_interpolation"``.
-        thresholds: thresholds between 0 and 1 instead of evenly spaced ones.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        num_thresholds: number of points on the curve.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        curve: ``"ROC"`` (true positive rate over false positive rate) or ``"PR"`` (precision over recall).
+        name: name of the variable scope; None for ``auc``, made unique.
+        summation_method: ``"trapezoidal"``, ``"minoring"`` or ``"majoring"`` (the lower or the higher end of
+            each interval), or, for ``"PR"``, ``"careful_interpolation"``.
+        thresholds: thresholds between 0 and 1, in place of evenly spaced ones.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: another curve or method, or shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the curve or method is unknown, or the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
     if curve not in ("ROC", "PR"):
         raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
     if thresholds is None:
-        limits = _evenly(num_thresholds, 1 + _BESIDE)
+        limits = _even_thresholds(num_thresholds, 1 + _BESIDE)
     else:
         limits = [-_BESIDE, *sorted(thresholds), 1 + _BESIDE]
 
@@ -200,7 +200,7 @@ def auc(
         return _area(counts, called, curve, summation_method)
 
     rest = (weights, metrics_collections, updates_collections, name)
-    return _figure(labels, predictions, limits, *rest, scope="auc", of=area)
+    return _metric(labels, predictions, limits, *rest, scope="auc", of=area)
 
 
 def _area(counts: Counts, called: str, curve: str, method: str) -> Tensor:
@@ -210,7 +210,7 @@ def _area(counts: Counts, called: str, curve: str, method: str) -> Tensor:
         return _interpolated(tp, fp, fn, last)
     if curve == "PR" and method == "trapezoidal":
         warnings.warn(
-            "the trapezoidal rule gives wrong areas under curves of precision and recall: use "
+            "the trapezoidal rule gives wrong areas under precision-recall curves: use "
             "summation_method='careful_interpolation'",
             stacklevel=5,
         )
@@ -231,10 +231,10 @@ def _area(counts: Counts, called: str, curve: str, method: str) -> Tensor:
 
 
 def _interpolated(tp: Any, fp: Any, fn: Any, last: int) -> Tensor:
-    """Davis and Goadrich, The relationship between precision-recall and ROC curves, section 4, integrated.
+    """Return the integral of Davis and Goadrich, The relationship between precision-recall and ROC curves, section 4.
 
-    Within a piece the true positives grow linearly with all positives; the integral of precision over recall then is
-    ``slope * (growth + intercept * log(positives_a / positives_b)) / all labels``.
+    Within an interval the true positives grow linearly with all positives, so the integral of precision over
+    recall is ``slope * (growth + intercept * log(positives_a / positives_b)) / all labels``.
     """
     growth = tp[:last] - tp[1:]
     positives = tp + fp
@@ -258,24 +258,24 @@ def sensitivity_at_specificity(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of true labels that are found, at the threshold where this share of false ones is left out.
+    """Return the sensitivity at the threshold that gives a specificity.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        specificity: the share of the false labels that shall be left out, between 0 and 1.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        num_thresholds: how many thresholds are tried.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``sensitivity_at_specificity``, made unique.
+        specificity: the fraction of false labels to be rejected, between 0 and 1.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        num_thresholds: number of thresholds to try.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``sensitivity_at_specificity``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: the share is not between 0 and 1, or shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the fraction is not between 0 and 1, or the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
     if specificity < 0 or specificity > 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
@@ -286,9 +286,9 @@ def sensitivity_at_specificity(
         nearest = cast(argmin(magnitude(shares - specificity), 0), int32)
         return div(tp[nearest], tp[nearest] + fn[nearest] + _BESIDE, called)
 
-    limits = _evenly(num_thresholds, 1 + _BESIDE)
+    limits = _even_thresholds(num_thresholds, 1 + _BESIDE)
     rest = (weights, metrics_collections, updates_collections, name)
-    return _figure(labels, predictions, limits, *rest, scope="sensitivity_at_specificity", of=sensitivity)
+    return _metric(labels, predictions, limits, *rest, scope="sensitivity_at_specificity", of=sensitivity)
 
 
 def specificity_at_sensitivity(
@@ -301,24 +301,24 @@ def specificity_at_sensitivity(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of false labels that are left out, at the highest threshold where this share of true ones is found.
+    """Return the specificity at the highest threshold that gives a sensitivity.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        sensitivity: the share of the true labels that shall be found, between 0 and 1.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        num_thresholds: how many thresholds are tried.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``specificity_at_sensitivity``, made unique.
+        sensitivity: the fraction of true labels to be found, between 0 and 1.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        num_thresholds: number of thresholds to try.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``specificity_at_sensitivity``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: the share is not between 0 and 1, or shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the fraction is not between 0 and 1, or the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
     if sensitivity < 0 or sensitivity > 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
@@ -328,141 +328,147 @@ def specificity_at_sensitivity(
         shares: Any = div(tp, tp + fn + _BESIDE)
         least = reduce_min(magnitude(shares - sensitivity))
         nearest = cast(equal(magnitude(shares - sensitivity), least), int64)
-        last = cast(argmax(cumsum(nearest), 0), int32)  # of those that are as near
+        last = cast(argmax(cumsum(nearest), 0), int32)  # among thresholds that are equally near
         return div(tn[last], tn[last] + fp[last] + _BESIDE, called)
 
-    limits = _evenly(num_thresholds, 1 - _BESIDE)
+    limits = _even_thresholds(num_thresholds, 1 - _BESIDE)
     rest = (weights, metrics_collections, updates_collections, name)
-    return _figure(labels, predictions, limits, *rest, scope="specificity_at_sensitivity", of=specificity)
+    return _metric(labels, predictions, limits, *rest, scope="specificity_at_sensitivity", of=specificity)
 
 
-@variant_of(_figure, scope="precision_at_thresholds", wanted=("tp", "fp"), of=_share("precision"))
+@variant_of(_metric, scope="precision_at_thresholds", selected=("tp", "fp"), of=_ratio("precision"))
 def precision_at_thresholds() -> None:
-    """For each threshold: of the predictions above it the share that is so rightly.
+    """Return, for each threshold, the fraction of predictions above it that are correct.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        thresholds: numbers between 0 and 1; what is above counts as true.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``precision_at_thresholds``, made unique.
+        thresholds: numbers between 0 and 1; predictions above them count as true.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``precision_at_thresholds``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32, one for each threshold.
+        The value so far, and the update, which returns it including this batch; float32, one for each
+        threshold.
 
     Raises:
-        ValueError: shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
 
 
-@variant_of(_figure, scope="recall_at_thresholds", wanted=("tp", "fn"), of=_share("recall"))
+@variant_of(_metric, scope="recall_at_thresholds", selected=("tp", "fn"), of=_ratio("recall"))
 def recall_at_thresholds() -> None:
-    """For each threshold: of the labels that are true the share whose prediction is above it.
+    """Return, for each threshold, the fraction of true labels whose prediction is above it.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        thresholds: numbers between 0 and 1; what is above counts as true.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``recall_at_thresholds``, made unique.
+        thresholds: numbers between 0 and 1; predictions above them count as true.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``recall_at_thresholds``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32, one for each threshold.
+        The value so far, and the update, which returns it including this batch; float32, one for each
+        threshold.
 
     Raises:
-        ValueError: shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
 
 
-@variant_of(_figure, scope="true_positives", wanted=("tp",), of=_number)
+@variant_of(_metric, scope="true_positives", selected=("tp",), of=_number)
 def true_positives_at_thresholds() -> None:
-    """For each threshold: the number of predictions above it, and rightly so.
+    """Return, for each threshold, the number of predictions above it whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        thresholds: numbers between 0 and 1; what is above counts as true.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``true_positives``, made unique.
+        thresholds: numbers between 0 and 1; predictions above them count as true.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``true_positives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32, one for each threshold.
+        The value so far, and the update, which returns it including this batch; float32, one for each
+        threshold.
 
     Raises:
-        ValueError: shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
 
 
-@variant_of(_figure, scope="false_positives", wanted=("fp",), of=_number)
+@variant_of(_metric, scope="false_positives", selected=("fp",), of=_number)
 def false_positives_at_thresholds() -> None:
-    """For each threshold: the number of predictions above it, and wrongly so.
+    """Return, for each threshold, the number of predictions above it whose label is false.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        thresholds: numbers between 0 and 1; what is above counts as true.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``false_positives``, made unique.
+        thresholds: numbers between 0 and 1; predictions above them count as true.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``false_positives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32, one for each threshold.
+        The value so far, and the update, which returns it including this batch; float32, one for each
+        threshold.
 
     Raises:
-        ValueError: shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
 
 
-@variant_of(_figure, scope="true_negatives", wanted=("tn",), of=_number)
+@variant_of(_metric, scope="true_negatives", selected=("tn",), of=_number)
 def true_negatives_at_thresholds() -> None:
-    """For each threshold: the number of predictions not above it, and rightly so.
+    """Return, for each threshold, the number of predictions not above it whose label is false.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        thresholds: numbers between 0 and 1; what is above counts as true.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``true_negatives``, made unique.
+        thresholds: numbers between 0 and 1; predictions above them count as true.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``true_negatives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32, one for each threshold.
+        The value so far, and the update, which returns it including this batch; float32, one for each
+        threshold.
 
     Raises:
-        ValueError: shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """
 
 
-@variant_of(_figure, scope="false_negatives", wanted=("fn",), of=_number)
+@variant_of(_metric, scope="false_negatives", selected=("fn",), of=_number)
 def false_negatives_at_thresholds() -> None:
-    """For each threshold: the number of predictions not above it, and wrongly so.
+    """Return, for each threshold, the number of predictions not above it whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, between 0 and 1.
-        thresholds: numbers between 0 and 1; what is above counts as true.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``false_negatives``, made unique.
+        thresholds: numbers between 0 and 1; predictions above them count as true.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``false_negatives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32, one for each threshold.
+        The value so far, and the update, which returns it including this batch; float32, one for each
+        threshold.
 
     Raises:
-        ValueError: shapes do not fit.
-        InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
+        ValueError: the shapes do not match.
+        InvalidArgumentError: at run time, a prediction is not between 0 and 1.
     """

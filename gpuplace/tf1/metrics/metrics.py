@@ -1,7 +1,7 @@
-"""``tf.metrics``: figures that are gathered over several runs.
+"""``tf.metrics``: metrics that accumulate over several runs.
 
-Each function gives two tensors: the value so far, and the operation that adds a batch and gives the value with it. What
-is gathered is in local variables: ``tf.local_variables_initializer()`` sets it to zero.
+Each function returns two tensors: the value so far, and an operation that adds a batch and returns the new
+value. The counts are local variables, which ``tf.local_variables_initializer()`` resets to zero.
 
     value, update = tf.metrics.accuracy(labels, predictions)
 
@@ -50,13 +50,13 @@ Keys = Sequence[str] | str | None
 
 
 def gathered(shape: list[int], dtype: DTypeLike, name: str) -> Any:
-    """A local variable of zeros."""
+    """Return a local variable of zeros."""
     keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return Variable(lambda: constant.zeros(shape, dtype), trainable=False, collections=keys, name=name)
 
 
 def collected(value: Tensor, update: Tensor, metrics_collections: Keys, updates_collections: Keys) -> Metric:
-    """A metric whose two parts are in the collections of these keys."""
+    """Return a metric, with its two parts added to the collections of these keys."""
     for part, keys in ((value, metrics_collections), (update, updates_collections)):
         for key in [keys] if isinstance(keys, str) else keys or ():
             get_default_graph().add_to_collection(key, part)
@@ -64,7 +64,7 @@ def collected(value: Tensor, update: Tensor, metrics_collections: Keys, updates_
 
 
 def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """The same ranks, by axes of size 1 left out or added at the end."""
+    """Return tensors of equal rank, by removing or appending axes of size 1."""
     predictions = convert_to_tensor(predictions)
     if labels is not None:
         labels, predictions = remove_squeezable_dimensions(labels, predictions)
@@ -85,24 +85,24 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
 
 
 def as_vector(tensor: Tensor) -> Tensor:
-    """All elements as a vector.
+    """Return all elements as a vector.
 
     Args:
-        tensor: of known rank.
+        tensor: a tensor of known rank.
 
     Raises:
-        TypeError: the rank is not known.
+        TypeError: the rank is unknown.
     """
     rank = tensor.get_shape().ndims
     if rank is None:
         raise TypeError(
-            f"The rank of {tensor.name} is unknown. Say what is known of its shape: tensor.set_shape([None])"
+            f"The rank of {tensor.name} is unknown. Set its known sizes: tensor.set_shape([None])"
         )
     return reshaping.reshape(tensor, [-1]) if rank > 1 else tensor
 
 
 def _aligned_when_it_runs(weights: Tensor, predictions: Tensor) -> Tensor:
-    """Weights of the rank of the predictions, or one number."""
+    """Return weights with the rank of the predictions, or a scalar."""
     rank: Any = reshaping.rank(weights)
     more = rank - reshaping.rank(predictions)
     last = None if weights.shape.ndims is None else weights.shape[-1].value
@@ -126,7 +126,7 @@ def mean(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The weighted mean of all values.
+    """Return the weighted mean of all values.
 
     >>> import gpuplace as tf
     >>> x = tf.placeholder(tf.float32, [None])
@@ -138,26 +138,26 @@ def mean(
 
     Args:
         values: numbers.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: the weights do not fit.
+        ValueError: the shape of the weights does not match.
     """
-    given: Any = weights
-    with variable_scope(name, "mean", [values, given]):
+    scope_weights: Any = weights
+    with variable_scope(name, "mean", [values, scope_weights]):
         numbers: Any = cast(values, float32)
         total, count = gathered([], float32, "total"), gathered([], float32, "count")
-        if given is None:
+        if scope_weights is None:
             number = cast(reshaping.size(numbers), float32)
         else:
-            numbers, _, given = aligned(numbers, None, given)
-            share = broadcast_weights(cast(given, float32), numbers)
+            numbers, _, scope_weights = aligned(numbers, None, scope_weights)
+            share = broadcast_weights(cast(scope_weights, float32), numbers)
             numbers = multiply(numbers, share)
             number = reduce_sum(share)
         update_total = assign_add(total, reduce_sum(numbers))
@@ -177,80 +177,80 @@ def _average_of(
     name: str | None = None,
     *,
     default_name: str = "",
-    compared: Callable[[Any, Any], Tensor] = squared_difference,
+    compare: Callable[[Any, Any], Tensor] = squared_difference,
 ) -> Metric:
-    """The mean of what labels and predictions give when they are compared."""
-    found, truth, share = aligned(predictions, labels, weights)
-    return mean(compared(truth, found), share, metrics_collections, updates_collections, name or default_name)
+    """Return the mean of a function of labels and predictions."""
+    output, truth, share = aligned(predictions, labels, weights)
+    return mean(compare(truth, output), share, metrics_collections, updates_collections, name or default_name)
 
 
-def _is_right(truth: Tensor, found: Tensor) -> Tensor:
-    if truth.dtype != found.dtype:
-        found = cast(found, truth.dtype)
-    return cast(equal(found, truth), float32)
+def _is_right(truth: Tensor, output: Tensor) -> Tensor:
+    if truth.dtype != output.dtype:
+        output = cast(output, truth.dtype)
+    return cast(equal(output, truth), float32)
 
 
-def _error(truth: TensorLike, found: Any) -> Tensor:
-    return magnitude(found - truth)
+def _error(truth: TensorLike, output: Any) -> Tensor:
+    return magnitude(output - truth)
 
 
-@variant_of(_average_of, default_name="accuracy", compared=_is_right)
+@variant_of(_average_of, default_name="accuracy", compare=_is_right)
 def accuracy() -> None:
-    """The share of predictions that are the labels.
+    """Return the fraction of predictions that equal the labels.
 
     Args:
-        labels: the truth.
+        labels: the true values.
         predictions: of the same shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``accuracy``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``accuracy``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_average_of, default_name="mean_absolute_error", compared=_error)
+@variant_of(_average_of, default_name="mean_absolute_error", compare=_error)
 def mean_absolute_error() -> None:
-    """The mean magnitude of the differences.
+    """Return the mean absolute difference.
 
     Args:
-        labels: the truth, numbers.
-        predictions: of the same type and shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_absolute_error``, made unique.
+        labels: the true values, numbers.
+        predictions: of the same dtype and shape.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_absolute_error``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_average_of, default_name="mean_squared_error", compared=squared_difference)
+@variant_of(_average_of, default_name="mean_squared_error", compare=squared_difference)
 def mean_squared_error() -> None:
-    """The mean square of the differences.
+    """Return the mean squared difference.
 
     Args:
-        labels: the truth, numbers.
-        predictions: of the same type and shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_squared_error``, made unique.
+        labels: the true values, numbers.
+        predictions: of the same dtype and shape.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_squared_error``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
@@ -262,28 +262,28 @@ def root_mean_squared_error(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The root of ``mean_squared_error``.
+    """Return the root of ``mean_squared_error``.
 
     Args:
-        labels: the truth, numbers.
-        predictions: of the same type and shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``root_mean_squared_error``, made unique.
+        labels: the true values, numbers.
+        predictions: of the same dtype and shape.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``root_mean_squared_error``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    value, update = mean_squared_error(truth, found, share, None, None, name or "root_mean_squared_error")
+    output, truth, share = aligned(predictions, labels, weights)
+    value, update = mean_squared_error(truth, output, share, None, None, name or "root_mean_squared_error")
     return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
 
 
-def _counted(
+def _count_pairs(
     labels: TensorLike,
     predictions: TensorLike,
     weights: TensorLike | None = None,
@@ -295,14 +295,14 @@ def _counted(
     label: bool = True,
     prediction: bool = True,
 ) -> Metric:
-    """How many labels and predictions are these two."""
-    given: list[Any] = [predictions, labels, weights]
-    with variable_scope(name, scope, given):
+    """Return the number of elements with this label and this prediction."""
+    arguments: list[Any] = [predictions, labels, weights]
+    with variable_scope(name, scope, arguments):
         predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
-        found = logical_and(equal(labels, label), equal(predictions, prediction))
-        assert_type(found, bool_type)
+        matches = logical_and(equal(labels, label), equal(predictions, prediction))
+        assert_type(matches, bool_type)
         count = gathered([], float32, "count")
-        values = cast(found, float32)
+        values = cast(matches, float32)
         if weights is not None:
             fits = assert_rank_in(weights, (0, reshaping.rank(values)))
             with get_default_graph().control_dependencies([fits]):
@@ -312,87 +312,87 @@ def _counted(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-@variant_of(_counted, scope="true_positives")
+@variant_of(_count_pairs, scope="true_positives")
 def true_positives() -> None:
-    """The number of predictions that are true, and rightly so.
+    """Return the number of true predictions whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``true_positives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``true_positives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_counted, scope="false_positives", label=False)
+@variant_of(_count_pairs, scope="false_positives", label=False)
 def false_positives() -> None:
-    """The number of predictions that are true, and wrongly so.
+    """Return the number of true predictions whose label is false.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``false_positives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``false_positives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_counted, scope="true_negatives", label=False, prediction=False)
+@variant_of(_count_pairs, scope="true_negatives", label=False, prediction=False)
 def true_negatives() -> None:
-    """The number of predictions that are false, and rightly so.
+    """Return the number of false predictions whose label is false.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``true_negatives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``true_negatives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_counted, scope="false_negatives", prediction=False)
+@variant_of(_count_pairs, scope="false_negatives", prediction=False)
 def false_negatives() -> None:
-    """The number of predictions that are false, and wrongly so.
+    """Return the number of false predictions whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``false_negatives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``false_negatives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-def _share_of(
+def _ratio_of_counts(
     labels: TensorLike,
     predictions: TensorLike,
     weights: TensorLike | None = None,
@@ -403,9 +403,9 @@ def _share_of(
     scope: str = "",
     other: Callable[..., Metric] = mean,
 ) -> Metric:
-    """True positives as a share of themselves and others."""
-    given: list[Any] = [predictions, labels, weights]
-    with variable_scope(name, scope, given):
+    """Return the ratio of true positives to their sum with another count."""
+    arguments: list[Any] = [predictions, labels, weights]
+    with variable_scope(name, scope, arguments):
         predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
         right, update_right = true_positives(labels, predictions, weights)
         wrong, update_wrong = other(labels, predictions, weights)
@@ -418,43 +418,43 @@ def _share_of(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-@variant_of(_share_of, scope="precision", other=false_positives)
+@variant_of(_ratio_of_counts, scope="precision", other=false_positives)
 def precision() -> None:
-    """Of the predictions that are true the share that is so rightly.
+    """Return the fraction of true predictions whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``precision``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``precision``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
-@variant_of(_share_of, scope="recall", other=false_negatives)
+@variant_of(_ratio_of_counts, scope="recall", other=false_negatives)
 def recall() -> None:
-    """Of the labels that are true the share that is predicted.
+    """Return the fraction of true labels that are predicted.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``recall``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``recall``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
@@ -467,34 +467,34 @@ def mean_iou(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over classes of intersection over union.
+    """Return the mean over classes of intersection over union.
 
     Args:
         labels: the true classes, integers.
         predictions: of the same shape.
-        num_classes: how many classes there are.
-        weights: a weight for each; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_iou``, made unique.
+        num_classes: number of classes.
+        weights: a weight for each element; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_iou``, made unique.
 
     Returns:
-        The value so far, and the operation that adds this batch to the confusion matrix and gives it.
+        The value so far, and an operation that adds this batch to the confusion matrix and returns that.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
     values: Any = [predictions, labels, weights]
     with variable_scope(name, "mean_iou", values):
-        found, truth = values[:2]
-        found.get_shape().assert_is_compatible_with(truth.get_shape())
+        output, truth = values[:2]
+        output.get_shape().assert_is_compatible_with(truth.get_shape())
         matrix = gathered([num_classes, num_classes], float64, "total_confusion_matrix")
-        found, truth = cast(found, int64), cast(truth, int64)
+        output, truth = cast(output, int64), cast(truth, int64)
         count = cast(num_classes, int64)
 
-        found, truth = as_vector(found), as_vector(truth)
+        output, truth = as_vector(output), as_vector(truth)
         share = None if weights is None else as_vector(values[2])
-        batch = confusion_matrix(truth, found, count, dtype=float64, weights=share)
+        batch = confusion_matrix(truth, output, count, dtype=float64, weights=share)
         update = assign_add(matrix, batch)
         rows = cast(reduce_sum(matrix, 0), float32)
         columns = cast(reduce_sum(matrix, 1), float32)

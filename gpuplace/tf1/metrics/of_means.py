@@ -1,4 +1,4 @@
-"""``tf.metrics``: means of distances, relative errors and shares, of each element, and of the accuracy of classes.
+"""Metrics of ``tf.metrics`` based on means: cosine distance, relative error, percentages, per-element means, accuracy.
 
 Source: tensorflow/python/ops/metrics_impl.py, release 1.15.
 """
@@ -46,25 +46,25 @@ def mean_cosine_distance(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """One minus the mean of the cosines between vectors of length 1.
+    """Return one minus the mean cosine between vectors of length 1.
 
     Args:
-        labels: the truth, vectors along one axis.
-        predictions: of the same type and shape.
-        dim: that axis.
-        weights: a weight for each vector, of size 1 along that axis, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_cosine_distance``, made unique.
+        labels: the true values, vectors along one axis.
+        predictions: of the same dtype and shape.
+        dim: the axis.
+        weights: a weight for each vector, of size 1 along that axis, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_cosine_distance``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    cosines = reduce_sum(multiply(found, truth), axis=[dim], keepdims=True)
+    output, truth, share = aligned(predictions, labels, weights)
+    cosines = reduce_sum(multiply(output, truth), axis=[dim], keepdims=True)
     similar, update_similar = mean(cosines, share, None, None, name or "mean_cosine_distance")
     value, update = subtract(1.0, similar), subtract(1.0, update_similar)
     return collected(value, update, metrics_collections, updates_collections)
@@ -79,27 +79,27 @@ def mean_relative_error(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean magnitude of the differences, each divided by a number; zero where that is zero.
+    """Return the mean absolute difference relative to a normalizer; zero where that is zero.
 
     Args:
-        labels: the truth, numbers.
-        predictions: of the same type and shape.
-        normalizer: what the differences are divided by, of the same type and shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_relative_error``, made unique.
+        labels: the true values, numbers.
+        predictions: of the same dtype and shape.
+        normalizer: the divisors of the differences, of the same dtype and shape.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_relative_error``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    found, divisor = remove_squeezable_dimensions(found, normalizer)
-    found.shape.assert_is_compatible_with(divisor.shape)
-    errors = where(equal(divisor, 0.0), constant.zeros_like(truth), div(magnitude(truth - found), divisor))
+    output, truth, share = aligned(predictions, labels, weights)
+    output, divisor = remove_squeezable_dimensions(output, normalizer)
+    output.shape.assert_is_compatible_with(divisor.shape)
+    errors = where(equal(divisor, 0.0), constant.zeros_like(truth), div(magnitude(truth - output), divisor))
     return mean(errors, share, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
@@ -111,21 +111,21 @@ def percentage_below(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The weighted share, from 0 to 1, of values that are below a number.
+    """Return the weighted fraction, from 0 to 1, of values below a threshold.
 
     Args:
         values: numbers.
-        threshold: the number.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``percentage_below_threshold``, made unique.
+        threshold: the threshold.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``percentage_below_threshold``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: the weights do not fit.
+        ValueError: the shape of the weights does not match.
     """
     below = cast(less(values, threshold), float32)
     return mean(
@@ -140,35 +140,36 @@ def mean_tensor(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The weighted mean of each element over all batches.
+    """Return the weighted mean of each element over all batches.
 
     Args:
         values: numbers, of one known shape in all batches.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean``, made unique.
 
     Returns:
-        The values so far, and the update, which gives them with this batch; float32, of the shape of ``values``.
+        The values so far, and the update, which returns them including this batch; float32, of the shape of
+        ``values``.
 
     Raises:
-        ValueError: the weights do not fit.
+        ValueError: the shape of the weights does not match.
     """
     scoped: list[Any] = [values, weights]
     with variable_scope(name, "mean", scoped):
         numbers: Any = cast(values, float32)
         if not numbers.shape.is_fully_defined():
             raise ValueError(
-                f"mean_tensor keeps a mean of each element, and needs the shape, which is {numbers.shape}."
-                " Say what it is: values.set_shape([4, 3])"
+                f"mean_tensor keeps a mean for each element and needs the full shape, not {numbers.shape}."
+                " Set it: values.set_shape([4, 3])"
             )
         sizes = numbers.shape.as_list()
         total, count = gathered(sizes, float32, "total_tensor"), gathered(sizes, float32, "count_tensor")
         number: Any = constant.ones_like(numbers)
         if weights is not None:
-            numbers, _, given = aligned(numbers, None, weights)
-            share = broadcast_weights(cast(given, float32), numbers)
+            numbers, _, element_weights = aligned(numbers, None, weights)
+            share = broadcast_weights(cast(element_weights, float32), numbers)
             numbers, number = multiply(numbers, share), multiply(number, share)
         update_total = assign_add(total, numbers)
         with get_default_graph().control_dependencies([numbers]):
@@ -187,34 +188,35 @@ def mean_per_class_accuracy(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over classes of the share of a class's labels that are predicted.
+    """Return the mean over classes of the fraction of a class's labels that are predicted.
 
     Args:
         labels: the true classes, integers from 0 to ``num_classes - 1``.
         predictions: of the same shape.
-        num_classes: how many classes there are.
-        weights: a weight for each; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_accuracy``, made unique.
+        num_classes: number of classes.
+        weights: a weight for each element; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_accuracy``, made unique.
 
     Returns:
-        The mean so far, a float32 scalar, and the operation that adds this batch and gives the share of each class.
+        The mean so far, a float32 scalar, and an operation that adds this batch and returns the fraction for
+        each class.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
     values: list[Any] = [predictions, labels, weights]
     with variable_scope(name, "mean_accuracy", values):
         truth: Any = cast(labels, int64)
-        found: Any = predictions
-        truth, found = as_vector(truth), as_vector(found)
-        found.get_shape().assert_is_compatible_with(truth.get_shape())
+        output: Any = predictions
+        truth, output = as_vector(truth), as_vector(output)
+        output.get_shape().assert_is_compatible_with(truth.get_shape())
         total, count = gathered([num_classes], float32, "total"), gathered([num_classes], float32, "count")
         labelled: Any = constant.ones([reshaping.size(truth)], float32)
-        if truth.dtype != found.dtype:
-            found = cast(found, truth.dtype)
-        right: Any = cast(equal(found, truth), float32)
+        if truth.dtype != output.dtype:
+            output = cast(output, truth.dtype)
+        right: Any = cast(equal(output, truth), float32)
         if weights is not None:
             share = cast(as_vector(values[2]), float32)
             right, labelled = right * share, labelled * share

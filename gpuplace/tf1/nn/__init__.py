@@ -1,1 +1,1 @@
-"""Parts of ``tf.nn`` that few nets have."""
+"""Rarely used parts of ``tf.nn``."""

@@ -1,9 +1,9 @@
-"""Connectionist temporal classification: the loss, and decoders of what a net says about a sequence.
+"""Connectionist temporal classification: the loss, and decoders of a model's predictions for sequences.
 
-A net says for each step which class it hears, the last class being a blank. What it heard is the classes without
-repetitions and then without blanks; the loss is the improbability of all the ways to hear the labels::
+A model predicts a class for each step; the last class is a blank. Decoding removes repetitions, then blanks.
+The loss is the negative log-probability of all paths that decode to the labels::
 
-    labels  a b      ways over three steps   a a b   a b b   a - b   - a b   a b -
+    labels  a b      paths over three steps   a a b   a b b   a - b   - a b   a b -
 
 Source: tensorflow/core/util/ctc, core/kernels/ctc_*_ops.cc, core/ops/ctc_ops.cc and tensorflow/python/ops/ctc_ops.py,
 release 1.15; A. Graves and others, "Connectionist Temporal Classification" (ICML 2006), section 4.
@@ -59,25 +59,27 @@ def ctc_loss(
     time_major: bool = True,
     logits: TensorLike | None = None,
 ) -> Tensor:
-    """How improbable the labels are, for each sequence.
+    """Return the negative log-probability of the labels of each sequence.
 
     Args:
         labels: int32, sparse ``[batch, labels]``: classes, without the blank.
         inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
-        sequence_length: int32 ``[batch]``: how many steps each sequence has.
-        preprocess_collapse_repeated: take labels that follow an equal one away first.
-        ctc_merge_repeated: whether equal classes in a row stand for one label, unless a blank is between.
-        ignore_longer_outputs_than_inputs: give a sequence that is too short for its labels no loss and no gradient.
-        time_major: False: ``inputs`` are ``[batch, time, classes]``.
+        sequence_length: int32 ``[batch]``: number of steps in each sequence.
+        preprocess_collapse_repeated: whether to remove repeated labels first.
+        ctc_merge_repeated: whether equal classes in consecutive steps stand for one label, unless a blank
+            separates them.
+        ignore_longer_outputs_than_inputs: whether a sequence that is too short for its labels has zero loss
+            and gradient.
+        time_major: False if ``inputs`` are ``[batch, time, classes]``.
         logits: the newer name of ``inputs``.
 
     Returns:
-        ``[batch]``, of the dtype of ``inputs``: negative logarithms of probabilities.
+        ``[batch]``, with the dtype of ``inputs``: negative log-probabilities.
 
     Raises:
         TypeError: ``labels`` are not sparse.
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: when it runs: a sequence is too short for its labels, or a label is no class.
+        ValueError: the shapes are known not to match.
+        InvalidArgumentError: at run time, a sequence is too short for its labels, or a label is not a class.
     """
     if not isinstance(labels, (SparseTensor, SparseTensorValue)):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
@@ -107,26 +109,28 @@ def ctc_loss_v2(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """How improbable the labels are, for each sequence, with labels of either form and the blank at any index.
+    """Return the negative log-probability of each sequence's labels, sparse or dense, with the blank at any index.
 
-    It is the op ``CTCLoss``, which is for the CPU only, for both forms of labels. (For dense ones TensorFlow 1.15
-    builds a loop, slower there, that a GPU can run. Its gradient is not zero for steps after the end of a sequence.)
+    It uses the op ``CTCLoss``, which runs only on the CPU, for both forms of labels. (For dense labels
+    TensorFlow 1.15 builds a loop, which is slower on the CPU but can run on a GPU. Its gradient is not zero
+    after the end of a sequence.)
 
     Args:
         labels: int, ``[batch, labels]``, or sparse.
         logits: ``[time, batch, classes]``, float32 or float64.
-        label_length: int ``[batch]``: how many labels each sequence has; None for sparse labels.
-        logit_length: int ``[batch]``: how many steps each sequence has.
-        logits_time_major: False: ``logits`` are ``[batch, time, classes]``.
-        unique: what ``ctc_unique_labels`` gives for dense labels, which changes no value; None: nothing.
-        blank_index: the class of the blank, negative ones from the end; None: 0, for dense labels.
+        label_length: int ``[batch]``: number of labels in each sequence; None for sparse labels.
+        logit_length: int ``[batch]``: number of steps in each sequence.
+        logits_time_major: False if ``logits`` are ``[batch, time, classes]``.
+        unique: the result of ``ctc_unique_labels`` for dense labels, which changes no value, or None.
+        blank_index: the class of the blank; negative numbers count from the end. None for 0, with dense
+            labels.
         name: name of the scope.
 
     Returns:
-        ``[batch]``, of the dtype of ``logits``: negative logarithms of probabilities.
+        ``[batch]``, with the dtype of ``logits``: negative log-probabilities.
 
     Raises:
-        ValueError: sparse labels without ``blank_index``; the shapes are known not to fit.
+        ValueError: sparse labels lack a ``blank_index``, or the shapes are known not to match.
         InvalidArgumentError: as ``ctc_loss``.
     """
     is_sparse = isinstance(labels, (SparseTensor, SparseTensorValue))
@@ -164,24 +168,24 @@ def ctc_loss_dense(
     blank_index: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """``ctc_loss_v2`` of labels that are no sparse tensor.
+    """Return ``ctc_loss_v2`` for dense labels.
 
     Args:
         labels: int, ``[batch, labels]``.
         logits: as for ``ctc_loss_v2``.
-        label_length: int ``[batch]``: how many labels each sequence has.
+        label_length: int ``[batch]``: number of labels in each sequence.
         logit_length: as for ``ctc_loss_v2``.
-        logits_time_major: the same.
-        unique: the same.
-        blank_index: the class of the blank, negative ones from the end.
+        logits_time_major: as for ``ctc_loss_v2``.
+        unique: as for ``ctc_loss_v2``.
+        blank_index: the class of the blank; negative numbers count from the end.
         name: name of the scope.
 
     Returns:
-        The same.
+        The loss, as for ``ctc_loss_v2``.
 
     Raises:
-        ValueError: the same.
-        InvalidArgumentError: the same.
+        ValueError: as for ``ctc_loss_v2``.
+        InvalidArgumentError: as for ``ctc_loss_v2``.
     """
     return ctc_loss_v2(
         labels, logits, label_length, logit_length, logits_time_major, unique, blank_index, name
@@ -189,11 +193,11 @@ def ctc_loss_dense(
 
 
 def dense_labels_to_sparse(dense: TensorLike, length: TensorLike) -> SparseTensor:
-    """The first labels of each row as a sparse tensor.
+    """Return the first labels of each row as a sparse tensor.
 
     Args:
         dense: int, ``[batch, labels]``.
-        length: int ``[batch]``: how many of them count.
+        length: int ``[batch]``: number of labels to use.
 
     Returns:
         A ``SparseTensor`` of int32.
@@ -207,7 +211,7 @@ def dense_labels_to_sparse(dense: TensorLike, length: TensorLike) -> SparseTenso
 def collapse_repeated(
     labels: TensorLike, seq_length: TensorLike, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Takes labels away that follow an equal one.
+    """Remove repeated labels.
 
     >>> import gpuplace as tf
     >>> [part.tolist() for part in tf.Session().run(tf.nn.collapse_repeated([[1, 1, 2, 1], [3, 3, 3, 0]], [4, 3]))]
@@ -215,65 +219,67 @@ def collapse_repeated(
 
     Args:
         labels: ``[batch, labels]``.
-        seq_length: int ``[batch]``: how many labels each sequence has.
+        seq_length: int ``[batch]``: number of labels in each sequence.
         name: name of the scope.
 
     Returns:
-        What is left, ``[batch, longest]``, filled up with zeros, and the new lengths, of the dtype of ``seq_length``.
+        The remaining labels, ``[batch, longest]``, padded with zeros, and the new lengths, with the dtype of
+        ``seq_length``.
     """
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
-        given = convert_to_tensor(labels, name="labels")
+        tensor = convert_to_tensor(labels, name="labels")
         lengths = convert_to_tensor(seq_length, name="seq_length")
-        changes = concat([ones_like(given[:, :1], "bool"), not_equal(given[:, 1:], given[:, :-1])], axis=1)
-        stays = logical_and(changes, sequence_mask(lengths, shape(given)[1]))
+        changes = concat([ones_like(tensor[:, :1], "bool"), not_equal(tensor[:, 1:], tensor[:, :-1])], axis=1)
+        stays = logical_and(changes, sequence_mask(lengths, shape(tensor)[1]))
         count = cast(stays, int64)
         new_lengths = reduce_sum(count, 1)
         at = where(stays)
         targets = stack([at[:, 0], gather_nd(cumsum(count, 1), at) - 1], axis=1)
-        sizes = stack([shape(given, out_type=int64)[0], reduce_max(new_lengths)])
-        return scatter_nd(targets, gather_nd(given, at), sizes), cast(new_lengths, lengths.dtype)
+        sizes = stack([shape(tensor, out_type=int64)[0], reduce_max(new_lengths)])
+        return scatter_nd(targets, gather_nd(tensor, at), sizes), cast(new_lengths, lengths.dtype)
 
 
 def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list[Tensor]:
-    """The distinct labels of each sequence, and each label's place among them.
+    """Return the distinct labels of each sequence, and each label's index among them.
 
     Args:
         labels: ``[batch, labels]``.
         name: name of the scope.
 
     Returns:
-        int64 ``[batch, labels]``, filled up with zeros, and int32 ``[batch, labels]``.
+        int64 ``[batch, labels]``, padded with zeros, and int32 ``[batch, labels]``.
     """
 
     def distinct(row: Tensor) -> list[Tensor]:
-        found = unique_values(row)
-        padded = pad(found.y, [[0, shape(found.idx)[0] - shape(found.y)[0]]])
-        return [cast(padded, int64), found.idx]
+        unique = unique_values(row)
+        padded = pad(unique.y, [[0, shape(unique.idx)[0] - shape(unique.y)[0]]])
+        return [cast(padded, int64), unique.idx]
 
     with name_scope(name, "ctc_unique_labels", [labels]):
-        given = convert_to_tensor(labels, name="labels")
+        tensor = convert_to_tensor(labels, name="labels")
         types: Any = [int64, int32]
-        mapped: list[Tensor] = map_fn(distinct, given, dtype=types)
+        mapped: list[Tensor] = map_fn(distinct, tensor, dtype=types)
         return mapped
 
 
 def ctc_greedy_decoder(
     inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The labels of the most probable class of each step.
+    """Return the labels of the most probable class at each step.
 
     Args:
         inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
-        sequence_length: int32 ``[batch]``: how many steps each sequence has.
-        merge_repeated: whether equal classes in a row stand for one label, unless a blank is between.
+        sequence_length: int32 ``[batch]``: number of steps in each sequence.
+        merge_repeated: whether equal classes in consecutive steps stand for one label, unless a blank
+            separates them.
 
     Returns:
         A list of one sparse tensor ``[batch, labels]`` of int64, and ``[batch, 1]``: the negative sum of the largest
             logits.
 
     Raises:
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: when it runs: a sequence is longer than there are steps.
+        ValueError: the shapes are known not to match.
+        InvalidArgumentError: at run time, a sequence is longer than the number of steps.
     """
     indices, values, shape, score = apply_op(
         "CTCGreedyDecoder", inputs=inputs, sequence_length=sequence_length, merge_repeated=merge_repeated
@@ -288,23 +294,23 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The most probable labels, of the ``beam_width`` beginnings that are followed at each step.
+    """Return the most probable labels, found by a beam search.
 
     Args:
         inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
-        sequence_length: int32 ``[batch]``: how many steps each sequence has.
-        beam_width: how many beginnings are followed.
-        top_paths: how many are returned, the most probable first.
-        merge_repeated: write labels that are equal in a row once.
+        sequence_length: int32 ``[batch]``: number of steps in each sequence.
+        beam_width: number of prefixes kept at each step.
+        top_paths: number of results, the most probable first.
+        merge_repeated: whether to merge equal consecutive labels.
 
     Returns:
         A list of ``top_paths`` sparse tensors ``[batch, labels]`` of int64, and ``[batch, top_paths]``: logarithms of
             their probabilities.
 
     Raises:
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: when it runs: a sequence is longer than there are steps, or more paths are wanted than
-            the beam is wide.
+        ValueError: the shapes are known not to match.
+        InvalidArgumentError: at run time, a sequence is longer than the number of steps, or there are more
+            paths than the beam is wide.
     """
     *parts, scores = apply_op(
         "CTCBeamSearchDecoder",
@@ -314,32 +320,32 @@ def ctc_beam_search_decoder(
         top_paths=top_paths,
         merge_repeated=merge_repeated,
     ).outputs
-    each = [parts[start : start + top_paths] for start in range(0, 3 * top_paths, top_paths)]
-    return [SparseTensor(*three) for three in zip(*each, strict=True)], scores
+    groups = [parts[start : start + top_paths] for start in range(0, 3 * top_paths, top_paths)]
+    return [SparseTensor(*three) for three in zip(*groups, strict=True)], scores
 
 
 def ctc_beam_search_decoder_v2(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """``ctc_beam_search_decoder`` that writes labels which are equal in a row as often as they are found.
+    """Do the same as ``ctc_beam_search_decoder``, without merging equal consecutive labels.
 
     Args:
         inputs: as for ``ctc_beam_search_decoder``.
-        sequence_length: the same.
-        beam_width: how many beginnings are followed.
-        top_paths: how many are returned, the most probable first.
+        sequence_length: as for ``ctc_beam_search_decoder``.
+        beam_width: number of prefixes kept at each step.
+        top_paths: number of results, the most probable first.
 
     Returns:
-        As ``ctc_beam_search_decoder``.
+        The results of ``ctc_beam_search_decoder``.
 
     Raises:
-        ValueError: the shapes are known not to fit.
+        ValueError: the shapes are known not to match.
     """
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 
 def _lengths(inputs: Any, sequence_length: Any, error: Any = FailedPreconditionError) -> list[int]:
-    """How many steps each sequence has, checked; ``error`` for one that is too long."""
+    """Return the number of steps in each sequence; raise ``error`` if one is too long."""
     if inputs.ndim != 3:
         raise InvalidArgumentError.of("inputs is not a 3-Tensor")
     steps, batch, _ = inputs.shape
@@ -363,8 +369,8 @@ def _log_softmax(logits: Any) -> Any:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def _ways(probable: Any, path: Any, blank: int, merges: bool) -> Any:
-    """Logarithms of the sums over all ways that begin a path and end at each of its places, for each step."""
+def _alignment_scores(probable: Any, path: Any, blank: int, merges: bool) -> Any:
+    """Return log-probabilities, for each step, of all alignments that end at each position of a path."""
     steps, places = len(probable), len(path)
     seen = probable[:, path]
     result = np.full((steps, places), -np.inf)
@@ -380,13 +386,13 @@ def _ways(probable: Any, path: Any, blank: int, merges: bool) -> Any:
 
 
 def _loss(logits: Any, labels: list[int], merges: bool) -> tuple[float, Any]:
-    """The loss of one sequence, ``[time, classes]``, and its gradient."""
+    """Return the loss of one sequence, ``[time, classes]``, and its gradient."""
     blank = logits.shape[1] - 1
     path = np.full(2 * len(labels) + 1, blank)
     path[1::2] = labels
     probable = _log_softmax(logits)
-    forward = _ways(probable, path, blank, merges)
-    backward = _ways(probable[::-1], path[::-1], blank, merges)[::-1, ::-1]
+    forward = _alignment_scores(probable, path, blank, merges)
+    backward = _alignment_scores(probable[::-1], path[::-1], blank, merges)[::-1, ::-1]
     both = forward + backward - probable[:, path]
     total = np.logaddexp.reduce(forward[-1, -2:])
     spread = np.exp(probable)
@@ -429,29 +435,29 @@ def _ctc_loss(
             raise InvalidArgumentError.of(
                 f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {row} "
                 f"num_classes: {classes} labels: {labels[row] + [value]}",
-                hint=f"labels are 0 to {classes - 2}; the last class is the blank",
+                hint=f"labels must be between 0 and {classes - 2}; the last class is the blank",
             )
         labels[row].append(value)
     losses = np.zeros(batch, np.float64)
     grads = np.zeros(inputs.shape, np.float64)
     logits = np.asarray(inputs, np.float64)
     for row, length in enumerate(lengths):
-        wanted = labels[row]
-        wanted = [label for label in wanted if label < classes - 1]
+        path = labels[row]
+        path = [label for label in path if label < classes - 1]
         if preprocess_collapse_repeated:
-            wanted = [label for label, _ in itertools.groupby(wanted)]
+            path = [label for label, _ in itertools.groupby(path)]
         if length == 0:
             continue
-        if not wanted:
+        if not path:
             raise InvalidArgumentError.of(f"Labels length is zero in batch {row}")
-        if len(wanted) > length:
+        if len(path) > length:
             if ignore_longer_outputs_than_inputs:
                 continue
             raise InvalidArgumentError.of(
-                f"Not enough time for target transition sequence (required: {len(wanted)}, available: {length}){row}"
+                f"Not enough time for target transition sequence (required: {len(path)}, available: {length}){row}"
                 "You can turn this error into a warning by using the flag ignore_longer_outputs_than_inputs"
             )
-        losses[row], grads[:length, row] = _loss(logits[:length, row], wanted, ctc_merge_repeated)
+        losses[row], grads[:length, row] = _loss(logits[:length, row], path, ctc_merge_repeated)
     return losses.astype(inputs.dtype), grads.astype(inputs.dtype)
 
 
@@ -480,7 +486,7 @@ def _loss_gradient(op: Operation, grad: Tensor, *others: Tensor) -> list[Any]:
 
 
 def _sparse(rows: list[list[int]]) -> tuple[Any, Any, Any]:
-    """Rows of labels as indices, values and shape."""
+    """Return rows of labels as indices, values and shape."""
     indices = [[row, at] for row, labels in enumerate(rows) for at in range(len(labels))]
     values = [label for labels in rows for label in labels]
     return (
@@ -499,22 +505,22 @@ def _greedy(
     best = inputs.argmax(axis=2)
     rows, scores = [], np.zeros((len(lengths), 1), inputs.dtype)
     for row, length in enumerate(lengths):
-        said = best[:length, row].tolist()
+        path = best[:length, row].tolist()
         if merge_repeated:
-            said = [label for label, _ in itertools.groupby(said)]
-        rows.append([label for label in said if label != blank])
+            path = [label for label, _ in itertools.groupby(path)]
+        rows.append([label for label in path if label != blank])
         scores[row, 0] = -inputs[:length, row].max(axis=1).sum() if length else 0
     return (*_sparse(rows), scores)
 
 
 _Beam = dict[tuple[int, ...], tuple[float, float]]
-"""Labels so far -> logarithms of the probabilities that they end in a blank, and in their last label."""
+"""Labels so far -> log-probabilities that they end in a blank, and in their last label."""
 
 
 def _beam_step(beam: _Beam, probable: list[float], width: int) -> _Beam:
-    """The most probable beginnings after one more step."""
+    """Return the most probable prefixes after one more step."""
     blank = len(probable) - 1
-    found: _Beam = {}
+    extended_beam: _Beam = {}
 
     def extended(start: tuple[int, ...], label: int) -> float:
         in_blank, in_label = beam[start]
@@ -527,13 +533,13 @@ def _beam_step(beam: _Beam, probable: list[float], width: int) -> _Beam:
         if labels:
             parent = extended(labels[:-1], labels[-1]) if labels[:-1] in beam else -np.inf
             ends = float(np.logaddexp(in_label, parent)) + probable[labels[-1]]
-        found[labels] = (total + probable[blank], ends)
+        extended_beam[labels] = (total + probable[blank], ends)
     for labels in beam:
         for label in range(blank):
             longer = (*labels, label)
             if longer not in beam:
-                found[longer] = (-np.inf, extended(labels, label) + probable[label])
-    ranked = sorted(found.items(), key=lambda item: -float(np.logaddexp(*item[1])))
+                extended_beam[longer] = (-np.inf, extended(labels, label) + probable[label])
+    ranked = sorted(extended_beam.items(), key=lambda item: -float(np.logaddexp(*item[1])))
     return dict(ranked[:width])
 
 
@@ -563,11 +569,11 @@ def _beam_search(
                 f"Less leaves in the beam search than requested: {len(ranked)} for {top_paths} paths"
             )
         for number, (labels, ends) in enumerate(ranked[:top_paths]):
-            said = [label for label, _ in itertools.groupby(labels)] if merge_repeated else list(labels)
-            paths[number].append(said)
+            path = [label for label, _ in itertools.groupby(labels)] if merge_repeated else list(labels)
+            paths[number].append(path)
             scores[row, number] = np.logaddexp(*ends)
-    made = [_sparse(rows) for rows in paths]
-    return (*(part for column in zip(*made, strict=True) for part in column), scores)
+    results = [_sparse(rows) for rows in paths]
+    return (*(part for column in zip(*results, strict=True) for part in column), scores)
 
 
 def _decoded(op: Operation, paths: int) -> list[TensorShape]:

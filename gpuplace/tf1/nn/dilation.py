@@ -40,24 +40,24 @@ def dilation2d(
     filters: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """The largest sum of a pixel and the filter's element over it, for each place of the filter, channel by channel.
+    """Return the largest sum of a pixel and the filter's element over it, for each position, channel by channel.
 
     Args:
         input: ``[batch, height, width, channels]``, numbers.
         filter: ``[rows, columns, channels]``, of the same dtype.
-        strides: how far the window moves, ``[1, down, across, 1]``.
-        rates: distance of the window's elements, ``[1, down, across, 1]``.
-        padding: ``"SAME"`` or ``"VALID"``; what lies beyond the border is left out.
+        strides: steps of the window, ``[1, down, across, 1]``.
+        rates: distances of the window's elements, ``[1, down, across, 1]``.
+        padding: ``"SAME"`` or ``"VALID"``; positions beyond the border are left out.
         name: name of the operation.
         filters: the newer name of ``filter``.
         dilations: the newer name of ``rates``.
 
     Returns:
-        ``[batch, out_height, out_width, channels]``, of the dtype of ``input``.
+        ``[batch, out_height, out_width, channels]``, with the dtype of ``input``.
 
     Raises:
-        TypeError: another dtype, two different ones, or lists are missing.
-        ValueError: the shapes do not fit.
+        TypeError: the dtype is unsupported, the dtypes differ, or lists are missing.
+        ValueError: the shapes do not match.
     """
     return new(
         "Dilation2D",
@@ -78,27 +78,27 @@ def erosion2d(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The smallest difference of a pixel and the kernel's element over it: a dilation of the negated images.
+    """Return the smallest difference of a pixel and the kernel's element over it: a dilation of the negated images.
 
     Args:
         value: ``[batch, height, width, channels]``, numbers.
         kernel: ``[rows, columns, channels]``, of the same dtype.
-        strides: how far the window moves, ``[1, down, across, 1]``.
-        rates: distance of the window's elements, ``[1, down, across, 1]``.
-        padding: ``"SAME"`` or ``"VALID"``; what lies beyond the border is left out.
+        strides: steps of the window, ``[1, down, across, 1]``.
+        rates: distances of the window's elements, ``[1, down, across, 1]``.
+        padding: ``"SAME"`` or ``"VALID"``; positions beyond the border are left out.
         name: name of the scope.
 
     Returns:
-        ``[batch, out_height, out_width, channels]``, of the dtype of ``value``.
+        ``[batch, out_height, out_width, channels]``, with the dtype of ``value``.
 
     Raises:
-        TypeError: another dtype, or two different ones.
-        ValueError: the shapes do not fit.
+        TypeError: the dtype is unsupported, or the dtypes differ.
+        ValueError: the shapes do not match.
     """
     with name_scope(name, "erosion2d", [value, kernel]) as scope:
         turned = convert_to_tensor(kernel)
-        found = dilation2d(negative(value), reverse(turned, [0, 1]), strides, rates, padding, scope)
-        return negative(found)
+        dilated = dilation2d(negative(value), reverse(turned, [0, 1]), strides, rates, padding, scope)
+        return negative(dilated)
 
 
 def _sizes(op: Operation, height: Any, width: Any, rows: Any, columns: Any) -> list[tuple[Any, int, int]]:
@@ -113,10 +113,10 @@ def _sizes(op: Operation, height: Any, width: Any, rows: Any, columns: Any) -> l
 @shape_function("Dilation2D")
 def _dilation_shape(op: Operation) -> list[TensorShape]:
     for name in ("strides", "rates"):
-        given = op.attrs[name]
-        if len(given) != 4:
+        numbers = op.attrs[name]
+        if len(numbers) != 4:
             raise ValueError(
-                f"Dilation2D requires the {name} attribute to contain 4 values, but got: {len(given)}"
+                f"Dilation2D requires the {name} attribute to contain 4 values, but got: {len(numbers)}"
             )
     images, filter = require_rank(op.inputs[0].shape, 4), require_rank(op.inputs[1].shape, 3)
     if None in (images[1].value, images[2].value, filter[0].value, filter[1].value):
@@ -138,8 +138,8 @@ def _lowest(xp: Any, dtype: Any) -> Any:
 
 def _check(images: Any, filter: Any, ctx: KernelContext) -> None:
     strides, rates = ctx.op.attrs["strides"], ctx.op.attrs["rates"]
-    for what, given in (("stride", strides), ("rate", rates)):
-        if (given[0], given[3]) != (1, 1):
+    for what, numbers in (("stride", strides), ("rate", rates)):
+        if (numbers[0], numbers[3]) != (1, 1):
             raise InvalidArgumentError.of(
                 f"{what.capitalize()}s in the batch and depth dimensions must be 1.", op=ctx.op
             )
@@ -154,7 +154,7 @@ def _check(images: Any, filter: Any, ctx: KernelContext) -> None:
 
 
 class _Window:
-    """The places of a node's window on images."""
+    """The positions of a node's window on images."""
 
     def __init__(self, op: Operation, images: Any, filter: Any) -> None:
         self.taps = filter.shape[:2]
@@ -164,13 +164,13 @@ class _Window:
         self.pads = [(before, after) for _, before, after in sizes]
 
     def padded(self, xp: ArrayModule, images: Array) -> Array:
-        """Images within a border; what lies on it is never the largest, but where there is nothing else."""
+        """Return images with a border, whose values are never the largest unless there are no others."""
         if not any(map(any, self.pads)):
             return images
         return xp.pad(images, [(0, 0), *self.pads, (0, 0)], constant_values=_lowest(xp, images.dtype))
 
     def positions(self) -> Iterator[tuple[tuple[int, int], tuple[slice, ...]]]:
-        """Each element of the window and where all places have it in padded images."""
+        """Yield each element of the window and its positions in the padded images."""
         for tap in itertools.product(*map(range, self.taps)):
             where = [
                 slice(at * rate, at * rate + max(0, count - 1) * step + 1, step)
@@ -179,7 +179,7 @@ class _Window:
             yield (tap[0], tap[1]), (slice(None), *where)
 
     def inside(self, xp: ArrayModule, images: Array) -> Array:
-        """Which pixels of padded images are not of the border."""
+        """Return which pixels of padded images are not in the border."""
         height, width = images.shape[1:3]
         mask = xp.zeros((1, height + sum(self.pads[0]), width + sum(self.pads[1]), 1), bool)
         mask[self.inner(height, width)] = True
@@ -190,8 +190,8 @@ class _Window:
         return (slice(None), slice(top, top + height), slice(left, left + width))
 
 
-def _largest(xp: ArrayModule, images: Array, filter: Array, window: _Window) -> tuple[Any, Any]:
-    """The largest sums, and which element of the window the first of them has."""
+def _largest_sums(xp: ArrayModule, images: Array, filter: Array, window: _Window) -> tuple[Any, Any]:
+    """Return the largest sums, and the first element of the window that gives each of them."""
     shape = (len(images), *window.out, images.shape[3])
     best = xp.full(shape, _lowest(xp, images.dtype), images.dtype)
     chosen = xp.zeros(shape, xp.int32)
@@ -210,14 +210,14 @@ def _largest(xp: ArrayModule, images: Array, filter: Array, window: _Window) -> 
 @compute("Dilation2D", fresh=True)
 def _dilation(xp: ArrayModule, images: Array, filter: Array, *, ctx: KernelContext) -> Array:
     _check(images, filter, ctx)
-    return _largest(xp, images, filter, _Window(ctx.op, images, filter))[0]
+    return _largest_sums(xp, images, filter, _Window(ctx.op, images, filter))[0]
 
 
 def _check_gradient(images: Any, window: _Window, grad: Any, ctx: KernelContext) -> None:
     expected = (len(images), *window.out, images.shape[3])
     if tuple(grad.shape) != expected:
         raise InvalidArgumentError.of(
-            f"out_backprop has incompatible size: {tuple(grad.shape)} where the dilation gives {expected}",
+            f"out_backprop has incompatible size: {tuple(grad.shape)}; the dilation's output is {expected}",
             op=ctx.op,
         )
 
@@ -229,7 +229,7 @@ def _backprop_input(
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)
     _check_gradient(images, window, grad, ctx)
-    _, chosen = _largest(xp, images, filter, window)
+    _, chosen = _largest_sums(xp, images, filter, window)
     back = xp.zeros_like(window.padded(xp, images))
     if grad.size:
         for number, (_, where) in enumerate(window.positions()):
@@ -244,7 +244,7 @@ def _backprop_filter(
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)
     _check_gradient(images, window, grad, ctx)
-    _, chosen = _largest(xp, images, filter, window)
+    _, chosen = _largest_sums(xp, images, filter, window)
     result = xp.zeros_like(filter)
     for number, (tap, _) in enumerate(window.positions()):
         result[tap] = xp.where(chosen == number, grad, grad.dtype.type(0)).sum(

@@ -1,4 +1,4 @@
-"""Windows of images as they are, and poolings that say where the largest element was.
+"""Patches of images, and pooling that returns the positions of the largest elements.
 
 Source: tensorflow/core/kernels/extract_image_patches_op.cc, maxpooling_op.cc, core/ops/array_ops.cc, nn_ops.cc and
 tensorflow/python/ops/array_grad.py, nn_grad.py, release 1.15.
@@ -45,28 +45,28 @@ def extract_image_patches(
     images: TensorLike, ksizes: Any = None, strides: Any = None, rates: Any = None, padding: str | None = None,
     name: str | None = None, sizes: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns what the windows of images hold, one after the other along the channels.
+    """Return the elements of each window of images, along the channels.
 
     Args:
         images: ``[batch, height, width, channels]``, real numbers.
         ksizes: sizes of the window, ``[1, rows, columns, 1]``.
-        strides: how far it moves, ``[1, down, right, 1]``.
-        rates: distances of the pixels in it, ``[1, down, right, 1]``.
+        strides: steps of the window, ``[1, down, right, 1]``.
+        rates: distances of the pixels in the window, ``[1, down, right, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         name: name of the op.
         sizes: another name of ``ksizes``.
 
     Returns:
-        ``[batch, out_height, out_width, rows * columns * channels]`` of that type.
+        ``[batch, out_height, out_width, rows * columns * channels]`` of the same dtype.
 
     Raises:
-        ValueError: both ``ksizes`` and ``sizes``, or the window does not fit.
+        ValueError: both ``ksizes`` and ``sizes`` are given, or the window is too large.
     """
     if ksizes is not None and sizes is not None:
         raise ValueError("Cannot specify both 'sizes' and 'ksizes'")
-    taken = list(sizes if ksizes is None else ksizes)
+    window_sizes = list(sizes if ksizes is None else ksizes)
     return new(
-        "ExtractImagePatches", name, images=images, ksizes=taken, strides=list(strides), rates=list(rates),
+        "ExtractImagePatches", name, images=images, ksizes=window_sizes, strides=list(strides), rates=list(rates),
         padding=padding,
     )  # fmt: skip
 
@@ -75,21 +75,21 @@ def extract_patches(
     images: TensorLike, sizes: Any = None, strides: Any = None, rates: Any = None, padding: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns what the windows of images hold: the newer name of ``tf.extract_image_patches``.
+    """Return the elements of each window of images: the newer name of ``tf.extract_image_patches``.
 
     Args:
         images: ``[batch, height, width, channels]``, real numbers.
         sizes: sizes of the window, ``[1, rows, columns, 1]``.
-        strides: how far it moves, ``[1, down, right, 1]``.
-        rates: distances of the pixels in it, ``[1, down, right, 1]``.
+        strides: steps of the window, ``[1, down, right, 1]``.
+        rates: distances of the pixels in the window, ``[1, down, right, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         name: name of the op.
 
     Returns:
-        ``[batch, out_height, out_width, rows * columns * channels]`` of that type.
+        ``[batch, out_height, out_width, rows * columns * channels]`` of the same dtype.
 
     Raises:
-        ValueError: the window does not fit.
+        ValueError: the window is too large.
     """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
 
@@ -108,13 +108,13 @@ def _patches_window(attrs: Mapping[str, Any]) -> Window:
 def _patches_shape(op: Operation) -> list[TensorShape]:
     sizes, window = require_rank(op.inputs[0].shape, 4).sizes, _patches_window(op.attrs)
     assert sizes is not None
-    taken = ((window.rows, 0), (window.columns, 1))
-    made = [
+    spatial_axes = ((window.rows, 0), (window.columns, 1))
+    counts = [
         output_size(sizes[at + 1], size, window.dilations[at], window.strides[at], window.padding, (0, 0))[0]
-        for size, at in taken
+        for size, at in spatial_axes
     ]
     depth = None if sizes[3] is None else window.rows * window.columns * sizes[3]
-    return [TensorShape.of((sizes[0], *made, depth))]
+    return [TensorShape.of((sizes[0], *counts, depth))]
 
 
 @binder("ExtractImagePatches", fresh=True, grows=True)
@@ -130,17 +130,17 @@ def _extract(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any]
 
 @gradient("ExtractImagePatches")
 def _extract_grad(op: Operation, grad: Tensor) -> Tensor:
-    given = shape_of(op.inputs[0], out_type=int64)
+    sizes = shape_of(op.inputs[0], out_type=int64)
 
     def places() -> list[Any]:
-        made = shape_of(op.outputs[0], out_type=int64)
-        return [made[1], made[2]]
+        output_sizes = shape_of(op.outputs[0], out_type=int64)
+        return [output_sizes[1], output_sizes[2]]
 
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "rates", "padding")}
     return patches_gradient(
         op,
         grad,
-        [given[axis] for axis in range(4)],
+        [sizes[axis] for axis in range(4)],
         places,
         lambda numbers: new("ExtractImagePatches", images=numbers, **attrs),
     )
@@ -153,14 +153,14 @@ def patches_gradient(
     places: Callable[[], list[Any]],
     extract: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """The gradient of an op that copies patches, by a sparse matrix of the places that elements are copied to.
+    """Return the gradient of an op that copies patches, using a sparse matrix of the positions elements are copied to.
 
     Args:
         op: the operation.
         grad: the gradient of its output.
-        sizes: of its input: the batch, the space and the channels, each a number or a tensor.
-        places: makes the sizes of the output's space.
-        extract: takes patches of whole numbers as the operation does.
+        sizes: sizes of its input: the batch, the space and the channels, each a number or a tensor.
+        places: returns the sizes of the output's space.
+        extract: extracts patches of integers as the operation does.
     """
     batch, *space, channels = sizes
     window = op.attrs["ksizes"][1:-1]
@@ -182,7 +182,7 @@ def patches_gradient(
     return transpose(summed, [rank, *range(rank), rank + 1])
 
 
-# Largest elements and where they are
+# Largest elements and their positions
 
 
 def max_pool_with_argmax(
@@ -190,25 +190,25 @@ def max_pool_with_argmax(
     Targmax: DTypeLike | None = None, name: str | None = None, output_dtype: DTypeLike | None = None,  # noqa: N803
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Returns the largest element of each window of images, and where it is.
+    """Return the largest element of each window of images, and its position.
 
     Args:
         input: ``[batch, height, width, channels]``, real numbers.
         ksize: sizes of the window, ``[1, rows, columns, 1]``.
-        strides: how far it moves, ``[1, down, right, 1]``.
+        strides: steps of the window, ``[1, down, right, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         data_format: ``"NHWC"``.
-        Targmax: type of the places, int64.
+        Targmax: dtype of the positions, int64.
         name: name of the op.
         output_dtype: another name of ``Targmax``.
-        include_batch_in_index: whether places count through all images, else each from its own beginning.
+        include_batch_in_index: whether positions count through all images rather than within each image.
 
     Returns:
-        The largest elements and their places ``(y * width + x) * channels + channel``, each
+        The largest elements and their positions ``(y * width + x) * channels + channel``, each
             ``[batch, out_height, out_width, channels]``.
 
     Raises:
-        ValueError: another data format, or the window does not fit.
+        ValueError: the data format is unsupported, or the window is too large.
     """
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
@@ -225,11 +225,11 @@ def _with_argmax_shape(op: Operation) -> list[TensorShape]:
     sizes = require_rank(op.inputs[0].shape, 4).sizes
     assert sizes is not None
     window = window_of(op.attrs, *op.attrs["ksize"][1:3])
-    made = [
+    counts = [
         output_size(sizes[at + 1], size, 1, window.strides[at], window.padding, (0, 0))[0]
         for at, size in enumerate((window.rows, window.columns))
     ]
-    return [TensorShape.of((sizes[0], *made, sizes[3]))] * 2
+    return [TensorShape.of((sizes[0], *counts, sizes[3]))] * 2
 
 
 @shape_function("MaxPoolGradWithArgmax")
@@ -249,8 +249,8 @@ def _with_argmax(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[
         places = window.view(xp, pixels, -1)  # -1 at the border
         places = xp.array(places).reshape(1, *places.shape[1:3], -1, 1)
         values = xp.array(window.view(xp, images)).reshape(*pooled.shape[:3], -1, channels)
-        found = xp.where((values == pooled[:, :, :, None]) & (places >= 0), places, height * width)
-        first = found.min(axis=3) * channels + xp.arange(channels)
+        candidates = xp.where((values == pooled[:, :, :, None]) & (places >= 0), places, height * width)
+        first = candidates.min(axis=3) * channels + xp.arange(channels)
         if attrs["include_batch_in_index"]:
             first = first + xp.arange(batch)[:, None, None, None] * (height * width * channels)
         return pooled, first.astype(kind)

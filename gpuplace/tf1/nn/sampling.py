@@ -1,7 +1,7 @@
-"""Candidate sampling: losses that look at some of many classes only.
+"""Candidate sampling: losses that are computed with a sample of many classes.
 
-Draws equal TensorFlow's for the same seeds: words of the Philox stream are used one by one, and a candidate that was
-drawn before is drawn again.
+Samples equal TensorFlow's for the same seeds: words of the Philox stream are used one by one, and duplicates
+are drawn again.
 
 Source: tensorflow/python/ops/candidate_sampling_ops.py, nn_impl.py and tensorflow/core/kernels/range_sampler.cc,
 candidate_sampler_ops.cc, lib/random/simple_philox.cc, release 1.15.
@@ -43,25 +43,25 @@ __all__ = [
 ]  # fmt: skip
 
 _WORDS_PER_SAMPLE = 2048
-"""How far the stream moves on for each candidate that is wanted, in words."""
+"""Number of words by which the stream advances for each requested candidate."""
 
 
 class Candidates(NamedTuple):
-    """What a sampler gives."""
+    """The result of a sampler."""
 
     sampled_candidates: Tensor
     """[num_sampled], int64."""
     true_expected_count: Tensor
-    """[batch, num_true]: how often a run is expected to draw each true class."""
+    """[batch, num_true]: expected number of times that a run draws each true class."""
     sampled_expected_count: Tensor
-    """[num_sampled]: the same of each candidate."""
+    """[num_sampled]: the same for each candidate."""
 
 
 def sampler_op(kind: str, name: str | None, seed: int | None, **arguments: Any) -> Candidates:
-    """Adds an op that draws classes.
+    """Add an op that samples classes.
 
     Args:
-        kind: its type.
+        kind: its op type.
         name: its name.
         seed: the seed of the op.
         **arguments: its inputs and attributes.
@@ -81,50 +81,50 @@ def candidate_sampler(
     *,
     kind: str = "",
 ) -> Candidates:
-    """Adds an op of type ``kind`` that draws classes below ``range_max``."""
-    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return sampler_op(kind, name, seed, **given, unique=unique, range_max=range_max)
+    """Add an op of type ``kind`` that samples classes below ``range_max``."""
+    arguments = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return sampler_op(kind, name, seed, **arguments, unique=unique, range_max=range_max)
 
 
 @variant_of(candidate_sampler, kind="UniformCandidateSampler")
 def uniform_candidate_sampler() -> None:
-    """Draws classes, all with the same probability.
+    """Sample classes uniformly.
 
     Args:
         true_classes: int64, ``[batch, num_true]``.
-        num_true: true classes of an example.
-        num_sampled: how many classes to draw.
-        unique: draw each once at most.
-        range_max: classes are those below it.
-        seed: seed of the op; None: see ``set_random_seed``.
+        num_true: number of true classes for each example.
+        num_sampled: number of classes to sample.
+        unique: whether to sample without replacement.
+        range_max: upper limit of the classes, exclusive.
+        seed: seed of the op, or None; see ``set_random_seed``.
         name: name of the op.
 
     Returns:
-        The classes, and how often the true ones and these were to be expected.
+        The samples, and the expected counts of the true classes and of the samples.
 
     Raises:
-        InvalidArgumentError: when it runs: more are wanted than there are.
+        InvalidArgumentError: at run time, there are fewer classes than samples.
     """
 
 
 @variant_of(candidate_sampler, kind="LogUniformCandidateSampler")
 def log_uniform_candidate_sampler() -> None:
-    """Draws classes, those with small numbers more often: for classes in falling order of frequency.
+    """Sample small class numbers more often, for classes in descending order of frequency.
 
     Args:
         true_classes: int64, ``[batch, num_true]``.
-        num_true: true classes of an example.
-        num_sampled: how many classes to draw.
-        unique: draw each once at most.
-        range_max: classes are those below it.
-        seed: seed of the op; None: see ``set_random_seed``.
+        num_true: number of true classes for each example.
+        num_sampled: number of classes to sample.
+        unique: whether to sample without replacement.
+        range_max: upper limit of the classes, exclusive.
+        seed: seed of the op, or None; see ``set_random_seed``.
         name: name of the op.
 
     Returns:
-        The classes, and how often the true ones and these were to be expected.
+        The samples, and the expected counts of the true classes and of the samples.
 
     Raises:
-        InvalidArgumentError: when it runs: more are wanted than there are.
+        InvalidArgumentError: at run time, there are fewer classes than samples.
     """
 
 
@@ -136,21 +136,21 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Gives all classes.
+    """Return all classes.
 
     Args:
         true_classes: int64, ``[batch, num_true]``.
-        num_true: true classes of an example.
-        num_sampled: how many classes there are.
-        unique: each once.
-        seed: kept with the op.
+        num_true: number of true classes for each example.
+        num_sampled: number of classes.
+        unique: whether each class occurs once.
+        seed: recorded in the op only.
         name: name of the op.
 
     Returns:
         The classes, and ones.
     """
-    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return sampler_op("AllCandidateSampler", name, seed, **given, unique=unique)
+    arguments = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return sampler_op("AllCandidateSampler", name, seed, **arguments, unique=unique)
 
 
 def compute_accidental_hits(
@@ -160,23 +160,23 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Which candidates are true classes of examples.
+    """Return the candidates that are true classes of examples.
 
     Args:
         true_classes: int64, ``[batch, num_true]``.
         sampled_candidates: int64, ``[num_sampled]``.
-        num_true: true classes of an example.
-        seed: kept with the op.
+        num_true: number of true classes for each example.
+        seed: recorded in the op only.
         name: name of the op.
 
     Returns:
-        The examples, int32; the positions of the candidates, int64; and the lowest float for each.
+        The example numbers, int32; the positions of the candidates, int64; and the lowest float for each.
 
     Raises:
-        InvalidArgumentError: when it runs: another ``num_true``.
+        InvalidArgumentError: at run time, ``num_true`` does not match.
     """
     first, second = get_seed(seed)
-    found = apply_op(
+    outputs = apply_op(
         "ComputeAccidentalHits",
         name,
         true_classes=true_classes,
@@ -185,11 +185,11 @@ def compute_accidental_hits(
         seed=first,
         seed2=second,
     ).outputs
-    return found[0], found[1], found[2]
+    return outputs[0], outputs[1], outputs[2]
 
 
 class Words:
-    """The words of a stream one by one."""
+    """The words of a stream, one by one."""
 
     def __init__(self, stream: Any) -> None:
         self._words = self._drawn(stream)
@@ -203,16 +203,16 @@ class Words:
             size = min(2 * size, 1 << 16)
 
     def double(self) -> float:
-        """In [0, 1), of two words."""
+        """Return a number in [0, 1), from two words."""
         high, low = next(self._words), next(self._words)
         return float(np.uint64(0x3FF0000000000000 | ((high & 0xFFFFF) << 32) | low).view(np.float64)) - 1.0
 
     def single(self) -> Any:
-        """In [0, 1), of one word, float32."""
+        """Return a float32 number in [0, 1), from one word."""
         return np.uint32(0x3F800000 | next(self._words) & 0x7FFFFF).view(np.float32) - np.float32(1)
 
     def below_32(self, limit: int) -> int:
-        """An integer below ``limit``, of words of 32 bits."""
+        """Return an integer below ``limit``, from words of 32 bits."""
         return _below(limit, 32, lambda: next(self._words))
 
     def _both(self) -> int:
@@ -220,7 +220,7 @@ class Words:
         return low | high << 32
 
     def below(self, limit: int) -> int:
-        """An integer below ``limit``."""
+        """Return an integer below ``limit``."""
         return _below(limit, 64, self._both)
 
 
@@ -234,7 +234,7 @@ def _below(limit: int, bits: int, draw: Callable[[], int]) -> int:
 
 
 def _batch(draw: Callable[[], int], count: int, unique: bool) -> tuple[list[int], int]:
-    """The classes drawn, and how many draws it took."""
+    """Return the sampled classes, and the number of attempts."""
     if not unique:
         return [draw() for _ in range(count)], count
     drawn: dict[int, None] = {}
@@ -249,11 +249,11 @@ class Sampler(Protocol):
     """A distribution of classes."""
 
     def draw(self, words: Words) -> int:
-        """A class."""
+        """Return one sampled class."""
         ...
 
     def shares(self, classes: TensorLike) -> Any:
-        """How probable it is to draw each of an array of classes, float32."""
+        """Return the probability of each class in an array, float32."""
         ...
 
 
@@ -289,19 +289,19 @@ def drawn(
     range_max: int,
     generator: Any,
 ) -> tuple[Any, Any, Any]:
-    """What an op that draws classes gives: the classes, and the expected counts of the true ones and of these.
+    """Return the result of a sampling op: the classes, and the expected counts of the true classes and of these.
 
     Args:
         sampler: the distribution.
         true_classes: int64 ``[batch, num_true]``, in host memory.
-        num_true: what the op says of them.
-        num_sampled: how many classes to draw.
-        unique: each once at most.
-        range_max: classes are those below it.
+        num_true: number of true classes for each example, according to the op.
+        num_sampled: number of classes to sample.
+        unique: whether to sample without replacement.
+        range_max: upper limit of the classes, exclusive.
         generator: the op's random numbers.
 
     Raises:
-        InvalidArgumentError: the true classes have another shape, or there are fewer classes than are wanted.
+        InvalidArgumentError: the true classes have another shape, or there are fewer classes than samples.
     """
     _require_true(true_classes, num_true)
     if unique and num_sampled > range_max:
@@ -313,7 +313,7 @@ def drawn(
         shares = sampler.shares(classes)
         if tries == num_sampled:
             return shares * np.float32(num_sampled)
-        with np.errstate(divide="ignore"):  # the only class there is
+        with np.errstate(divide="ignore"):  # the only class
             return (-np.expm1(tries * np.log1p(-shares.astype(np.float64)))).astype(np.float32)
 
     classes = np.array(sampled, np.int64)
@@ -336,8 +336,8 @@ def _candidates(
     sampler = (_Uniform if ctx.op.type.startswith("Uniform") else _LogUniform)(range_max)
     truth = np.asarray(true_classes.get() if hasattr(true_classes, "get") else true_classes)
     generator = generator_of(ctx, seed, seed2)
-    found = drawn(sampler, truth, num_true, num_sampled, unique, range_max, generator)
-    return tuple(xp.asarray(one) for one in found)
+    outputs = drawn(sampler, truth, num_true, num_sampled, unique, range_max, generator)
+    return tuple(xp.asarray(one) for one in outputs)
 
 
 def _require_true(true_classes: Any, num_true: int) -> None:
@@ -379,9 +379,9 @@ def _accidental_hits(xp: Any, true_classes: Array, sampled_candidates: Array, *,
         )
     hits = (
         true_classes[:, :, None] == sampled_candidates[None, None, ::-1]
-    )  # of candidates alike the last one counts
-    example, which = xp.nonzero(hits.any(axis=2))
-    position = len(sampled_candidates) - 1 - hits[example, which].argmax(axis=1)
+    )  # the last of equal candidates counts
+    example, positions = xp.nonzero(hits.any(axis=2))
+    position = len(sampled_candidates) - 1 - hits[example, positions].argmax(axis=1)
     lowest = xp.full(len(example), xp.finfo(xp.float32).min, xp.float32)
     return example.astype(xp.int32), position.astype(xp.int64), lowest
 
@@ -415,30 +415,30 @@ def compute_sampled_logits(
     name: str | None = None,
     seed: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits and labels of the true and the drawn classes.
+    """Return logits and labels of the true and the sampled classes.
 
     Args:
         weights: ``[num_classes, size]``, or the list of its slices.
         biases: ``[num_classes]``.
         labels: the true classes, ``[batch, num_true]``, integers.
         inputs: ``[batch, size]``.
-        num_sampled: how many classes are drawn.
-        num_classes: how many there are.
-        num_true: how many are true for each example.
-        sampled_values: what a candidate sampler gave; None: one is made.
-        subtract_log_q: whether the logarithm of how often a class is expected is subtracted.
-        remove_accidental_hits: whether drawn classes that are true ones do not count.
-        partition_strategy: how slices share the classes, ``"mod"`` or ``"div"``.
+        num_sampled: number of sampled classes.
+        num_classes: number of classes.
+        num_true: number of true classes for each example.
+        sampled_values: the result of a candidate sampler; None for a new one.
+        subtract_log_q: whether to subtract the logarithm of a class's expected count.
+        remove_accidental_hits: whether to ignore samples that are true classes.
+        partition_strategy: how classes are partitioned over the slices, ``"mod"`` or ``"div"``.
         name: name scope.
-        seed: of the sampler.
+        seed: seed of the sampler.
 
     Returns:
         Logits and labels, both ``[batch, num_true + num_sampled]``.
     """
     tables = list(weights) if isinstance(weights, list | tuple | PartitionedVariable) else [weights]
-    # A list has no dtype: TensorFlow refuses it here, with Python's AttributeError.
-    given: Any = labels, inputs
-    labels, inputs = (convert_to_tensor(value, value.dtype) for value in given)
+    # A list has no dtype: TensorFlow rejects it here, with Python's AttributeError.
+    scope_values: Any = labels, inputs
+    labels, inputs = (convert_to_tensor(value, value.dtype) for value in scope_values)
     with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):
         labels = cast(labels, "int64")
         flat = reshaping.reshape(labels, [-1])
@@ -505,26 +505,27 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: tells the true classes from drawn ones.
+    """Return the noise-contrastive estimation loss, which separates the true classes from sampled ones.
 
     Args:
-        weights: ``[num_classes, size]``, or a list of tables that the rows are spread over.
+        weights: ``[num_classes, size]``, or a list of tables over which the rows are partitioned.
         biases: ``[num_classes]``.
         labels: the true classes, int64, ``[batch, num_true]``.
         inputs: ``[batch, size]``.
-        num_sampled: how many classes to draw for a batch.
-        num_classes: how many there are.
-        num_true: true classes of an example.
-        sampled_values: what a sampler gave; None: ``log_uniform_candidate_sampler``.
-        remove_accidental_hits: leave out drawn classes that are true.
-        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
+        num_sampled: number of classes to sample for a batch.
+        num_classes: number of classes.
+        num_true: number of true classes for each example.
+        sampled_values: the result of a sampler; None for ``log_uniform_candidate_sampler``.
+        remove_accidental_hits: whether to ignore samples that are true classes.
+        partition_strategy: how rows are partitioned over several tables: ``"mod"`` in turn, ``"div"`` in
+            blocks.
         name: name of the scope of the ops.
 
     Returns:
         A loss for each example, ``[batch]``.
 
     Raises:
-        InvalidArgumentError: when it runs: more classes are to be drawn than there are.
+        InvalidArgumentError: at run time, there are fewer classes than samples.
     """
     logits, truth = compute_sampled_logits(
         weights,
@@ -557,27 +558,28 @@ def sampled_softmax_loss(
     name: str = "sampled_softmax_loss",
     seed: int | None = None,
 ) -> Tensor:
-    """The cross entropy of a softmax over the true classes and drawn ones.
+    """Return the cross entropy of a softmax over the true classes and sampled ones.
 
     Args:
-        weights: ``[num_classes, size]``, or a list of tables that the rows are spread over.
+        weights: ``[num_classes, size]``, or a list of tables over which the rows are partitioned.
         biases: ``[num_classes]``.
         labels: the true classes, int64, ``[batch, num_true]``.
         inputs: ``[batch, size]``.
-        num_sampled: how many classes to draw for a batch.
-        num_classes: how many there are.
-        num_true: true classes of an example.
-        sampled_values: what a sampler gave; None: ``log_uniform_candidate_sampler``.
-        remove_accidental_hits: leave out drawn classes that are true.
-        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
+        num_sampled: number of classes to sample for a batch.
+        num_classes: number of classes.
+        num_true: number of true classes for each example.
+        sampled_values: the result of a sampler; None for ``log_uniform_candidate_sampler``.
+        remove_accidental_hits: whether to ignore samples that are true classes.
+        partition_strategy: how rows are partitioned over several tables: ``"mod"`` in turn, ``"div"`` in
+            blocks.
         name: name of the scope of the ops.
-        seed: seed of the sampler; None: see ``set_random_seed``.
+        seed: seed of the sampler, or None; see ``set_random_seed``.
 
     Returns:
         A loss for each example, ``[batch]``.
 
     Raises:
-        InvalidArgumentError: when it runs: more classes are to be drawn than there are.
+        InvalidArgumentError: at run time, there are fewer classes than samples.
     """
     logits, truth = compute_sampled_logits(
         weights,

@@ -1,4 +1,4 @@
-"""Losses of examples as one number.
+"""Reduction of per-example losses to one number.
 
 Source: tensorflow/python/ops/nn_impl.py and ops/losses/util.py, release 1.15.
 """
@@ -22,7 +22,7 @@ def compute_average_loss(
     sample_weight: TensorLike | None = None,
     global_batch_size: TensorLike | None = None,
 ) -> Tensor:
-    """The sum of the losses of examples, divided by how many examples there are.
+    """Return the sum of per-example losses, divided by the number of examples.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(compute_average_loss([1.0, 3.0], sample_weight=[2.0, 1.0])))
@@ -30,11 +30,11 @@ def compute_average_loss(
 
     Args:
         per_example_loss: a loss for each example, ``[batch, ...]``, floating.
-        sample_weight: what each is multiplied with; None: 1.
-        global_batch_size: how many examples there are; None: as many as losses.
+        sample_weight: a factor for each loss; None for 1.
+        global_batch_size: number of examples; None for the number of losses.
 
     Returns:
-        A scalar of the type of the losses.
+        A scalar with the dtype of the losses.
 
     Raises:
         ValueError: the losses are known to be a scalar.
@@ -60,7 +60,7 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """The sum of losses of regularisers; TensorFlow divides it by the number of copies of a net, which is 1 here.
+    """Return the sum of regularisation losses, which TensorFlow divides by the number of replicas, 1 here.
 
     Args:
         regularization_loss: the losses, floating.

@@ -1,6 +1,6 @@
-"""What ``advise`` looks for in a profile: unused accelerators, slow kinds of ops, what takes the most time.
+"""Checks of ``advise``: unused accelerators, ops with faster variants, and the most expensive operations.
 
-Source: tensorflow/core/profiler/internal/advisor, release 1.15 (the checks, their options and sentences).
+Source: tensorflow/core/profiler/internal/advisor, release 1.15 (the checks, their options and messages).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ALL_ADVICE: dict[str, dict[str, str]] = {
     "JobChecker": {},
     "OperationChecker": {},
 }
-"""All checks, with their options; TensorFlow keeps ``JobChecker`` to itself, and it says nothing."""
+"""All checks, with their options; TensorFlow has a further internal ``JobChecker``, which reports nothing."""
 
 
 @dataclass
-class _Use:
-    """When a device was used."""
+class _Usage:
+    """The times at which a device was used."""
 
     start: int
     end: int = 0
@@ -37,16 +37,16 @@ class _Use:
 
 
 def _accelerators(profile: GraphProfile) -> Iterator[str]:
-    """How much of its time each accelerator computes, in each node's last step."""
-    uses: dict[str, _Use] = {}
+    """Report how much of its time each accelerator computes, in each node's last step."""
+    uses: dict[str, _Usage] = {}
     for node in profile.nodes.values():
         if node.steps and "gpu" in node.device:
             last = node.steps[max(node.steps)]
-            use = uses.setdefault(node.device, _Use(last.all_start_micros))
+            use = uses.setdefault(node.device, _Usage(last.all_start_micros))
             use.start = min(one for one in (use.start, last.all_start_micros) if one or not use.start)
             use.end = max(use.end, last.latest_end_micros)
             use.busy += sum(
-                one.int64_values[1] for execs in last.accelerator_execs.values() for one in execs.times
+                time.int64_values[1] for execs in last.accelerator_execs.values() for time in execs.times
             )
     for device, use in sorted(uses.items()):
         if use.end > use.start:
@@ -55,7 +55,7 @@ def _accelerators(profile: GraphProfile) -> Iterator[str]:
 
 
 def _operations(profile: GraphProfile) -> Iterator[str]:
-    """Ops that have a faster form."""
+    """Report ops that have a faster variant."""
     nodes = profile.nodes.values()
     if any("BatchNorm" in node.name for node in nodes) and not any(
         "FusedBatchNorm" in node.types for node in nodes
@@ -93,11 +93,11 @@ def _times(node: Any, of: str = "") -> str:
 
 
 _MOST = 3
-"""So many are named."""
+"""Number of entries in each list."""
 
 
 def _expensive(profile: GraphProfile) -> Iterator[str]:
-    """The op types, the scopes and the lines of Python that take the most time."""
+    """Report the op types, scopes and Python lines that take the most time."""
     name = "ExpensiveOperationChecker"
     if not profile.steps:
         print(f"Missing RunMetadata info. Skip {name}", file=sys.stderr)
@@ -129,7 +129,7 @@ def _expensive(profile: GraphProfile) -> Iterator[str]:
 
 
 _LONG = 1000
-"""Microseconds from which a line of Python is named."""
+"""Python lines are listed from this time on, in microseconds."""
 
 
 def _lines(node: Any, depth: int) -> Iterator[str]:
@@ -149,11 +149,11 @@ _CHECKS: dict[str, Callable[[GraphProfile], Iterator[str]]] = {
 
 
 def check(profile: GraphProfile, options: Any) -> Any:
-    """Checks a profile, and prints what was found.
+    """Check a profile, and print the results.
 
     Args:
         profile: the nodes.
-        options: names of checks -> their options, of which there are none; None: no check.
+        options: names of checks -> their options, which are empty; None for no check.
 
     Returns:
         An ``AdviceProto``.

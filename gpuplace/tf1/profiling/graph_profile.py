@@ -1,6 +1,6 @@
-"""All that is known of a graph's nodes, from its definition, logs of its operations and measured steps.
+"""All data about a graph's nodes, from its definition, logs of its operations and measured steps.
 
-Source: tensorflow/core/profiler/internal/tfprof_stats.cc, release 1.15 (which nodes of a step count, what is kept).
+Source: tensorflow/core/profiler/internal/tfprof_stats.cc, release 1.15 (counted nodes, stored data).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _NO_STREAM = (
 
 
 class GraphProfile:
-    """The nodes of a graph, with all that is known of them.
+    """The nodes of a graph, with all data about them.
 
     Args:
         graph_def: a ``GraphDef`` with ``_output_shapes``.
         op_log: an ``OpLogProto``.
-        run_meta: a ``RunMetadata``, which becomes step 0; None: no step was measured.
+        run_meta: a ``RunMetadata``, which becomes step 0, or None.
     """
 
     def __init__(self, graph_def: GraphDef, op_log: Any, run_meta: Any = None) -> None:
         print("Parsing Inputs...")
         self._nodes: dict[str, NodeProfile] = {}
         self.texts: dict[int, str] = {}
-        """The texts of traces by their numbers."""
+        """The strings of traces by their numbers."""
         self.steps: set[int] = set()
         self.has_traces = False
         self._no_stream = False
@@ -51,7 +51,7 @@ class GraphProfile:
         return dict(sorted(self._nodes.items()))
 
     def add_graph(self, graph_def: GraphDef) -> None:
-        """Adds the nodes that are new.
+        """Add new nodes.
 
         Args:
             graph_def: a ``GraphDef`` with ``_output_shapes``.
@@ -61,7 +61,7 @@ class GraphProfile:
                 self._nodes[node.name] = NodeProfile.of(node, len(self._nodes))
 
     def add_op_log(self, op_log: Any) -> None:
-        """Adds what a log says of nodes that are known.
+        """Add the entries of a log to known nodes.
 
         Args:
             op_log: an ``OpLogProto``.
@@ -79,17 +79,17 @@ class GraphProfile:
                 node.trace = node.trace or entry.code_def
 
     def add_step(self, step: int, run_meta: Any) -> None:
-        """Adds what was measured.
+        """Add the measurements of a step.
 
         Args:
-            step: its number.
+            step: the step's number.
             run_meta: a ``RunMetadata``.
         """
         if not run_meta.HasField("step_stats"):
             print(f"Invalid RunMetadata for step {step}", file=sys.stderr)
             return
         self.steps.add(step)
-        devices = [one.device.lower() for one in run_meta.step_stats.dev_stats]
+        devices = [dev_stat.device.lower() for dev_stat in run_meta.step_stats.dev_stats]
         if any("gpu" in one for one in devices) and not any(map(is_accelerator_stream, devices)):
             self._no_stream = True
         for device in run_meta.step_stats.dev_stats:
@@ -103,25 +103,25 @@ class GraphProfile:
 
     @property
     def complaint(self) -> str:
-        """What is printed above a profile that lacks the times of a GPU; "" where it lacks nothing."""
+        """The message above a profile without GPU times, or ""."""
         return _NO_STREAM if self._no_stream else ""
 
     def input_shapes(self, node: NodeProfile) -> dict[int, list[int]]:
-        """Index -> sizes of what goes into a node, none where they are not known.
+        """Return the sizes of each input by its index; unknown shapes are left out.
 
         Args:
             node: the node.
         """
-        found: dict[int, list[int]] = {}
+        shapes: dict[int, list[int]] = {}
         for index, name in enumerate(node.inputs):
             source = self._nodes.get(name)
-            at = node.taken[name]
-            known = source is not None and at < len(source.output_shapes)
-            found[index] = source.output_shapes[at] if source is not None and known else []
-        return found
+            at = node.output_index[name]
+            has_shape = source is not None and at < len(source.output_shapes)
+            shapes[index] = source.output_shapes[at] if source is not None and has_shape else []
+        return shapes
 
     def proto(self) -> Any:
-        """All of it as a ``ProfileProto``."""
+        """Return the profile as a ``ProfileProto``."""
         profile = ProfileProto(
             has_trace=self.has_traces,
             miss_accelerator_stream=self._no_stream,
@@ -147,7 +147,7 @@ class GraphProfile:
             for index, name in enumerate(node.inputs):
                 if name in self._nodes:
                     message.inputs[index] = self._nodes[name].id
-                    message.src_output_index[self._nodes[name].id] = node.taken[name]
+                    message.src_output_index[self._nodes[name].id] = node.output_index[name]
             for step, executed in node.steps.items():
                 message.execs[step].CopyFrom(executed)
             if node.trace is not None:
@@ -156,6 +156,6 @@ class GraphProfile:
 
 
 def _host_of(device: str) -> str:
-    """The CPU beside a GPU; another device is its own."""
+    """Return the CPU of a GPU's machine; other devices are returned unchanged."""
     before, gpu, _ = device.rpartition("gpu:")
     return f"{before}cpu:0" if gpu else device

@@ -42,7 +42,7 @@ def _map(key: Any, value: Any) -> tuple[Any, ...]:
 
 _MESSAGES: dict[str, Any] = {
     "TFProfTensorProto": (
-        ("dtype", 1, FIELD.TYPE_INT32, ONE),  # an enumeration, written as an int32 is
+        ("dtype", 1, FIELD.TYPE_INT32, ONE),  # an enumeration has the same encoding as an int32
         ("value_double", 2, FIELD.TYPE_DOUBLE, MANY),
         ("value_int64", 3, _INT, MANY),
         ("value_str", 4, _TEXT, MANY),

@@ -1,7 +1,7 @@
-"""What a profile knows of a node: its op and shapes, the operations counted for it, and when it ran.
+"""Profile data of one node: its op and shapes, its operation counts, and when it ran.
 
-Source: tensorflow/core/profiler/internal/tfprof_node.h and tfprof_node.cc, release 1.15 (which devices and allocators
-count as what, which numbers are added).
+Source: tensorflow/core/profiler/internal/tfprof_node.h and tfprof_node.cc, release 1.15 (classes of devices
+and allocators, sums).
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _CANONICAL = re.compile(r".*/(?:device:)?(?:gpu|cpu):\d+")
 
 
 def is_canonical(device: str) -> bool:
-    """Whether a device is one that nodes are placed on, and not a part of it such as a stream.
+    """Return whether a device can hold nodes, unlike a part of a device such as a stream.
 
     Args:
-        device: its name, in small letters.
+        device: its name, in lower case.
     """
     return _CANONICAL.fullmatch(device) is not None
 
 
 def is_accelerator_stream(device: str) -> bool:
-    """Whether a device stands for all streams of a GPU, where kernels are timed.
+    """Return whether a device stands for all streams of a GPU, where kernels are timed.
 
     Args:
-        device: its name, in small letters.
+        device: its name, in lower case.
     """
     return "stream:all" in device
 
 
 def shape_sizes(shape: Any) -> list[int]:
-    """The sizes of a ``TensorShapeProto``: of a scalar 1, of an unknown rank none.
+    """Return the sizes of a ``TensorShapeProto``: 1 for a scalar, no sizes for an unknown rank.
 
     Args:
         shape: the message.
@@ -49,11 +49,11 @@ def shape_sizes(shape: Any) -> list[int]:
 
 
 def shape_message(sizes: Iterable[int], message: Any) -> None:
-    """Writes sizes into a ``TensorShapeProto``; none: of unknown rank.
+    """Write sizes into a ``TensorShapeProto``; no sizes mean an unknown rank.
 
     Args:
         sizes: the sizes.
-        message: what to write into.
+        message: the message to write into.
     """
     for size in sizes:
         message.dim.add(size=size)
@@ -62,7 +62,7 @@ def shape_message(sizes: Iterable[int], message: Any) -> None:
 
 @dataclass(eq=False)
 class NodeProfile:
-    """A node of a graph, or one that only ran."""
+    """A node of a graph, or one that appears only in steps."""
 
     name: str
     op: str
@@ -70,25 +70,25 @@ class NodeProfile:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     """Name -> ``AttrValue``."""
     shape: list[int] = field(default_factory=list)
-    """Of the attribute of that name: a variable's, whose elements are parameters."""
+    """The attribute ``shape``, which variables have; their elements are parameters."""
     output_shapes: list[list[int]] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
-    """The nodes of its inputs, those it only waits for among them."""
-    taken: dict[str, int] = field(default_factory=dict)
-    """Node of an input -> which of its outputs is taken; the last one where there are several, as TensorFlow has it."""
+    """The nodes of its inputs, including control inputs."""
+    output_index: dict[str, int] = field(default_factory=dict)
+    """Input node -> index of the output that is used; the last one if there are several, as in TensorFlow."""
     types: set[str] = field(default_factory=set)
     float_ops: int = 0
-    """Of one execution."""
+    """Number of floating-point operations in one execution."""
     device: str = ""
-    """That it is placed on, in small letters."""
+    """The assigned device, in lower case."""
     trace: Any = None
-    """The lines of Python that made it, a ``CodeDef``."""
+    """The Python lines that created it, a ``CodeDef``."""
     steps: dict[int, Any] = field(default_factory=dict)
-    """Step -> its executions there, an ``ExecProfile``."""
+    """Step -> the executions in it, an ``ExecProfile``."""
 
     @classmethod
     def of(cls, node: Any, id: int) -> NodeProfile:
-        """A node of a graph.
+        """Return a node of a graph.
 
         Args:
             node: its ``NodeDef``.
@@ -98,7 +98,7 @@ class NodeProfile:
         data = [name for name in node.input if not name.startswith("^")]
         waits = sorted(
             name for name in node.input if name.startswith("^")
-        )  # as TensorFlow's definitions have them
+        )  # in the order of TensorFlow's definitions
         names = (*data, *waits)
         outputs = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
         return cls(
@@ -107,30 +107,30 @@ class NodeProfile:
             id=id,
             attrs=node.attr,
             shape=shape_sizes(shape.shape) if shape is not None and shape.HasField("shape") else [],
-            output_shapes=[shape_sizes(one) for one in outputs],
+            output_shapes=[shape_sizes(output) for output in outputs],
             inputs=[name.removeprefix("^").partition(":")[0] for name in names],
-            taken={name.removeprefix("^").partition(":")[0]: _index(name) for name in names},
+            output_index={name.removeprefix("^").partition(":")[0]: _index(name) for name in names},
             types={node.op},
         )
 
     @property
     def parameters(self) -> int:
-        """Elements of the variable; 0 where it is none, or of unknown size."""
+        """Number of elements of a variable; 0 for other nodes and unknown sizes."""
         return math.prod(self.shape) if self.shape and min(self.shape) >= 0 else 0
 
     def times_picked(self, patterns: tuple[str, ...]) -> int:
-        """How often the node is counted: once for each pattern that one of its types matches.
+        """Return how often the node counts: once for each pattern that matches one of its types.
 
         Args:
-            patterns: of types.
+            patterns: patterns of types.
         """
-        return sum(any(matches((pattern,), one) for one in self.types) for pattern in patterns)
+        return sum(any(matches((pattern,), type_) for type_ in self.types) for pattern in patterns)
 
     def counts(self, step: int) -> dict[str, int]:
-        """All that is counted of the node, and how often it ran.
+        """Return all counts of the node, and how often it ran.
 
         Args:
-            step: of which step times and bytes are; negative: the mean of all, rounded down.
+            step: step of the times and bytes; negative for the mean of all, rounded down.
         """
         steps = list(self.steps.values()) if step < 0 else [self.steps[step]] if step in self.steps else []
         sums = dict.fromkeys(COUNTS, 0)
@@ -144,24 +144,24 @@ class NodeProfile:
             for memory in one.memory_execs:
                 for count in ("requested_bytes", "peak_bytes", "residual_bytes", "output_bytes"):
                     sums[count] += getattr(memory, count)
-        found = {count: value // max(1, len(steps)) for count, value in sums.items()}
-        found["run_count"] = runs // max(1, len(steps))
-        found["parameters"] = self.parameters
-        found["float_ops"] = self.float_ops * (found["run_count"] if self.steps else 1)
-        return found
+        means = {count: value // max(1, len(steps)) for count, value in sums.items()}
+        means["run_count"] = runs // max(1, len(steps))
+        means["parameters"] = self.parameters
+        means["float_ops"] = self.float_ops * (means["run_count"] if self.steps else 1)
+        return means
 
     def add_execution(self, step: int, device: str, stats: Any) -> None:
-        """Adds an execution.
+        """Add an execution.
 
         Args:
             step: the step's number.
-            device: where it ran, as in ``StepStats``.
+            device: its device, as in ``StepStats``.
             stats: its ``NodeExecStats``.
         """
         device = device.lower()
         if is_canonical(device):
             if self.device and self.device != device:
-                return  # it is counted where it was seen first
+                return  # it counts on the device where it was first seen
             self.device = device
             self.types.add(device)
         executed = self.steps.setdefault(step, ExecProfile())
@@ -181,7 +181,7 @@ def _index(name: str) -> int:
 
 
 def _micros(execs: Mapping[str, Any]) -> int:
-    return sum(one.int64_values[1] for times in execs.values() for one in times.times)
+    return sum(time.int64_values[1] for times in execs.values() for time in times.times)
 
 
 def _add_times(executed: Any, device: str, stats: Any) -> None:
@@ -200,7 +200,7 @@ def _add_memory(executed: Any, device: str, stats: Any) -> None:
     on_gpus = [one for one in stats.memory if "GPU" in one.allocator_name]
     if len(on_gpus) > 1:
         print(f"found {len(on_gpus)} gpu allocator for 1 node", file=sys.stderr)
-    memory.allocator_bytes_in_use = max([0, *(one.allocator_bytes_in_use for one in on_gpus)])
+    memory.allocator_bytes_in_use = max([0, *(allocation.allocator_bytes_in_use for allocation in on_gpus)])
     for one in on_gpus:
         for record in one.allocation_records:
             executed.allocations.add().CopyFrom(record)

@@ -1,6 +1,7 @@
-"""The log of a graph's operations: what is counted of each, its types, and the lines of Python that made it.
+"""The log of a graph's operations: their counts, their types, and the Python lines that created them.
 
-Source: tensorflow/python/profiler/tfprof_logger.py, release 1.15 (what is logged, the messages, the file's name).
+Source: tensorflow/python/profiler/tfprof_logger.py, release 1.15 (contents of the log, messages, the file's
+name).
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ __all__ = [
 ]
 
 REGISTERED_FLOP_STATS = "flops"
-"""The statistic that is logged."""
+"""The logged statistic."""
 
 
-def _take_shapes(graph: Graph, run_meta: Any) -> None:
-    """Gives tensors of unknown sizes the shapes that a step saw."""
+def _merge_shapes(graph: Graph, run_meta: Any) -> None:
+    """Give tensors of unknown sizes the shapes that a step recorded."""
     operations = {operation.name: operation for operation in graph.get_operations()}
-    for stats in (one for device in run_meta.step_stats.dev_stats for one in device.node_stats):
+    for stats in (node_stat for device in run_meta.step_stats.dev_stats for node_stat in device.node_stats):
         if not stats.output or stats.node_name not in operations:
             continue  # a receive, for example
         outputs = operations[stats.node_name].outputs
         if len(outputs) != len(stats.output):
-            continue  # of a branch that was not taken nothing comes
+            continue  # a branch that was not taken has no output
         for tensor, seen in zip(outputs, stats.output, strict=True):
             if tensor.shape.is_fully_defined():
                 continue
@@ -49,7 +50,7 @@ def _take_shapes(graph: Graph, run_meta: Any) -> None:
 
 
 def _trace(entry: Any, operation: Any, ids: dict[str, int]) -> None:
-    """Writes the lines that made an operation into its entry, texts as numbers."""
+    """Write the lines that created an operation into its entry, with strings as numbers."""
     for file, line, function, text, start in operation.traceback_with_start_lines:
         entry.code_def.traces.add(
             file_id=ids.setdefault(file, len(ids)) if file else 0,
@@ -60,19 +61,19 @@ def _trace(entry: Any, operation: Any, ids: dict[str, int]) -> None:
         )
 
 
-def _logged(
+def _log_entries(
     graph: Graph, run_meta: Any, add_trace: bool, add_trainable_var: bool
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Name -> entry for all that there is something to say of, and the numbers of texts."""
+    """Return the entries of all operations with data, by name, and the numbers of strings."""
     if run_meta is not None:
-        _take_shapes(graph, run_meta)
+        _merge_shapes(graph, run_meta)
     entries: dict[str, Any] = {}
     ids = {"none": 0}
     unknown = 0
     for operation in graph.get_operations():
         try:
             count = get_stats_for_node_def(graph, operation.node_def, REGISTERED_FLOP_STATS).value
-        except ValueError:  # a shape is not known: said once below
+        except ValueError:  # a shape is unknown: reported once below
             unknown += 1
             count = None
         if count or add_trace:
@@ -95,23 +96,23 @@ def merge_default_with_oplog(
     add_trace: bool = True,
     add_trainable_var: bool = True,
 ) -> Any:
-    """What is known of a graph's operations, and what a log says of them.
+    """Return the known data of a graph's operations, merged with a log.
 
     Args:
-        graph: the graph; None: the default one.
-        op_log: an ``OpLogProto``; what it says of operations comes first. It stays as it is.
-        run_meta: a ``RunMetadata``, whose shapes the graph's tensors get where their own are not known.
-        add_trace: with the lines of Python that made them.
-        add_trainable_var: with ``_trainable_variables`` as a type of those of trainable variables.
+        graph: the graph; None for the default one.
+        op_log: an ``OpLogProto``, whose entries take precedence; it is not changed.
+        run_meta: a ``RunMetadata`` whose shapes replace unknown ones in the graph.
+        add_trace: whether to add the Python lines that created the operations.
+        add_trainable_var: whether to add the type ``_trainable_variables`` to the ops of trainable variables.
 
     Returns:
         An ``OpLogProto``.
     """
-    entries, ids = _logged(graph or get_default_graph(), run_meta, add_trace, add_trainable_var)
+    entries, ids = _log_entries(graph or get_default_graph(), run_meta, add_trace, add_trainable_var)
     merged = OpLogProto(id_to_string={number: text for text, number in ids.items()})
-    for given in () if op_log is None else op_log.log_entries:
+    for logged in () if op_log is None else op_log.log_entries:
         entry = merged.log_entries.add()
-        entry.MergeFromString(given.SerializeToString())
+        entry.MergeFromString(logged.SerializeToString())
         own = entries.pop(entry.name, None)
         if own is not None:
             entry.types.extend(own.types)
@@ -125,14 +126,14 @@ def merge_default_with_oplog(
 def write_op_log(
     graph: Graph | None, log_dir: str, op_log: Any = None, run_meta: Any = None, add_trace: bool = True
 ) -> None:
-    """Writes what is known of a graph's operations into a folder, as ``tfprof_log``.
+    """Write the data of a graph's operations into a folder, as ``tfprof_log``.
 
     Args:
-        graph: the graph; None: the default one.
+        graph: the graph; None for the default one.
         log_dir: the folder.
-        op_log: an ``OpLogProto`` with more about them; None: there is none.
-        run_meta: a ``RunMetadata``, whose shapes the graph's tensors get where their own are not known.
-        add_trace: with the lines of Python that made them.
+        op_log: an ``OpLogProto`` with additional data, or None.
+        run_meta: a ``RunMetadata`` whose shapes replace unknown ones in the graph.
+        add_trace: whether to add the Python lines that created the operations.
 
     Raises:
         OpError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""``tf.profiler.ProfileOptionBuilder``: what a profile is to show, as the dict that ``tf.profiler.profile`` takes.
+"""``tf.profiler.ProfileOptionBuilder``: the options of a profile, as the dict that ``tf.profiler.profile`` takes.
 
 >>> options = ProfileOptionBuilder(ProfileOptionBuilder.float_operation()).with_empty_output().build()
 >>> options["select"], options["order_by"], options["output"]
@@ -16,7 +16,7 @@ from typing import Any, Self
 __all__ = ["TRAINABLE_VARIABLES", "ProfileOptionBuilder"]
 
 TRAINABLE_VARIABLES = "_trainable_variables"
-"""The type that operations of trainable variables have besides their own."""
+"""An additional type of the operations of trainable variables."""
 
 _ALL = {
     **dict.fromkeys(("min_bytes", "min_micros", "min_params", "min_float_ops", "min_occurrence"), 0),
@@ -29,18 +29,18 @@ _ALL = {
     "step": -1,
     "output": "stdout",
 }
-"""What most options are."""
+"""Defaults of most options."""
 
 
-def _options(**given: Any) -> dict[str, Any]:
-    return copy.deepcopy({"max_depth": 10000, **_ALL, "account_displayed_op_only": True, **given})
+def _options(**changes: Any) -> dict[str, Any]:
+    return copy.deepcopy({"max_depth": 10000, **_ALL, "account_displayed_op_only": True, **changes})
 
 
 class ProfileOptionBuilder:
-    """Options of a profile, set one after the other.
+    """Options of a profile, set step by step.
 
     Args:
-        options: those to begin with; None: all nodes with their times.
+        options: the initial options; None for all nodes with their times.
     """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -52,7 +52,7 @@ class ProfileOptionBuilder:
 
     @staticmethod
     def trainable_variables_parameter() -> dict[str, Any]:
-        """Options for the sizes of trainable variables; by name scope.
+        """Return options for the sizes of trainable variables, by name scope.
 
         >>> ProfileOptionBuilder.trainable_variables_parameter()["account_type_regexes"]
         ['_trainable_variables']
@@ -61,7 +61,7 @@ class ProfileOptionBuilder:
 
     @staticmethod
     def float_operation() -> dict[str, Any]:
-        """Options for floating-point operations, where any are registered.
+        """Return options for registered floating-point operations.
 
         >>> ProfileOptionBuilder.float_operation()["min_float_ops"]
         1
@@ -78,16 +78,16 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> dict[str, Any]:
-        """Options for times and bytes of steps.
+        """Return options for times and bytes of steps.
 
         Args:
-            min_micros: leave out what took less, on accelerators and CPUs.
-            min_bytes: leave out what asked for less memory.
-            min_accelerator_micros: leave out what took less on accelerators.
-            min_cpu_micros: leave out what took less on CPUs.
-            min_peak_bytes: leave out what held less at once.
-            min_residual_bytes: leave out what held less at its end.
-            min_output_bytes: leave out what has smaller outputs.
+            min_micros: leave out nodes with a shorter time, on accelerators and CPUs.
+            min_bytes: leave out nodes that requested less memory.
+            min_accelerator_micros: leave out nodes with a shorter time on accelerators.
+            min_cpu_micros: leave out nodes with a shorter time on CPUs.
+            min_peak_bytes: leave out nodes with less memory in use at their peak.
+            min_residual_bytes: leave out nodes with less memory in use at their end.
+            min_output_bytes: leave out nodes with smaller outputs.
         """
         return _options(
             min_micros=min_micros,
@@ -102,15 +102,15 @@ class ProfileOptionBuilder:
         )
 
     def build(self) -> dict[str, Any]:
-        """The options, a copy of them."""
+        """Return a copy of the options."""
         return copy.deepcopy(self._options)
 
-    def _with(self, **given: Any) -> Self:
-        self._options.update({name: copy.copy(value) for name, value in given.items()})
+    def _with(self, **changes: Any) -> Self:
+        self._options.update({name: copy.copy(value) for name, value in changes.items()})
         return self
 
     def with_max_depth(self, max_depth: int) -> Self:
-        """Shows no more levels than these: of scopes, inputs or calls; of op types so many.
+        """Limit the number of levels of scopes, inputs or calls, or the number of op types.
 
         Args:
             max_depth: the number.
@@ -124,13 +124,13 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> Self:
-        """Leaves out what has fewer bytes.
+        """Leave out nodes with fewer bytes.
 
         Args:
-            min_bytes: that it asks for.
-            min_peak_bytes: that it holds at once.
-            min_residual_bytes: that it holds at its end.
-            min_output_bytes: of its outputs.
+            min_bytes: requested bytes.
+            min_peak_bytes: bytes in use at the peak.
+            min_residual_bytes: bytes in use at the end.
+            min_output_bytes: bytes of the outputs.
         """
         return self._with(
             min_bytes=min_bytes,
@@ -142,12 +142,12 @@ class ProfileOptionBuilder:
     def with_min_execution_time(
         self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
     ) -> Self:
-        """Leaves out what takes less time.
+        """Leave out nodes with shorter times.
 
         Args:
-            min_micros: on accelerators and CPUs.
-            min_accelerator_micros: on accelerators.
-            min_cpu_micros: on CPUs.
+            min_micros: time on accelerators and CPUs.
+            min_accelerator_micros: time on accelerators.
+            min_cpu_micros: time on CPUs.
         """
         return self._with(
             min_micros=min_micros,
@@ -156,7 +156,7 @@ class ProfileOptionBuilder:
         )
 
     def with_min_parameters(self, min_params: int) -> Self:
-        """Leaves out what has fewer parameters.
+        """Leave out nodes with fewer parameters.
 
         Args:
             min_params: the number.
@@ -164,7 +164,7 @@ class ProfileOptionBuilder:
         return self._with(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> Self:
-        """Leaves out what stands for fewer nodes, or, of a node, what ran less often.
+        """Leave out groups of fewer nodes, or nodes that ran less often.
 
         Args:
             min_occurrence: the number.
@@ -172,7 +172,7 @@ class ProfileOptionBuilder:
         return self._with(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> Self:
-        """Leaves out what has fewer floating-point operations.
+        """Leave out nodes with fewer floating-point operations.
 
         Args:
             min_float_ops: the number.
@@ -180,7 +180,7 @@ class ProfileOptionBuilder:
         return self._with(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: Sequence[str]) -> Self:
-        """Counts only nodes that have one of these types: their op's, their device, and those of an op log.
+        """Count only nodes with one of these types: their op type, device, or a type from an op log.
 
         Args:
             account_type_regexes: patterns of types.
@@ -194,64 +194,64 @@ class ProfileOptionBuilder:
         hide_name_regexes: Sequence[str] | None = None,
         trim_name_regexes: Sequence[str] | None = None,
     ) -> Self:
-        """Says which nodes are shown by their names; None leaves what there was.
+        """Select the nodes to show by their names; None leaves a setting unchanged.
 
         Args:
-            start_name_regexes: patterns of nodes at which to begin.
+            start_name_regexes: patterns of nodes at which to start.
             show_name_regexes: patterns of nodes to show.
-            hide_name_regexes: patterns of nodes not to show all the same.
-            trim_name_regexes: patterns of nodes below which nothing is shown.
+            hide_name_regexes: patterns of nodes to hide nevertheless.
+            trim_name_regexes: patterns of nodes whose children are hidden.
         """
-        given = {
+        patterns = {
             "start_name_regexes": start_name_regexes,
             "show_name_regexes": show_name_regexes,
             "hide_name_regexes": hide_name_regexes,
             "trim_name_regexes": trim_name_regexes,
         }
-        return self._with(**{name: value for name, value in given.items() if value is not None})
+        return self._with(**{name: value for name, value in patterns.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> Self:
-        """Says whether what is not shown is left out of sums too.
+        """Set whether sums count only the nodes that are shown.
 
         Args:
-            is_true: True: it is.
+            is_true: whether they do.
         """
         return self._with(account_displayed_op_only=is_true)
 
     def with_empty_output(self) -> Self:
-        """Prints nothing."""
+        """Print nothing."""
         return self._with(output="none")
 
     def with_stdout_output(self) -> Self:
-        """Prints the result."""
+        """Print the result."""
         return self._with(output="stdout")
 
     def with_file_output(self, outfile: str) -> Self:
-        """Writes the result into a file.
+        """Write the result into a file.
 
         Args:
-            outfile: its path.
+            outfile: the file's path.
         """
         return self._with(output=f"file:outfile={outfile}")
 
     def with_timeline_output(self, timeline_file: str) -> Self:
-        """Writes a timeline as a Chrome trace.
+        """Write a timeline as a Chrome trace.
 
         Args:
-            timeline_file: its path, to which the step's number is added.
+            timeline_file: the file's path, to which the step's number is appended.
         """
         return self._with(output=f"timeline:outfile={timeline_file}")
 
     def with_pprof_output(self, pprof_file: str) -> Self:
-        """Writes a profile for pprof; ``tf.profiler.profile`` refuses that here.
+        """Write a profile for pprof, which ``tf.profiler.profile`` does not support here.
 
         Args:
-            pprof_file: its path.
+            pprof_file: the file's path.
         """
         return self._with(output=f"pprof:outfile={pprof_file}")
 
     def order_by(self, attribute: str) -> Self:
-        """Says by what is sorted.
+        """Set the attribute to sort by.
 
         Args:
             attribute: ``name``, ``micros``, ``bytes``, ``params``, ``float_ops`` ...
@@ -259,17 +259,18 @@ class ProfileOptionBuilder:
         return self._with(order_by=attribute)
 
     def select(self, attributes: Sequence[str]) -> Self:
-        """Says what is shown of a node.
+        """Set the attributes to show for each node.
 
         Args:
-            attributes: such as ``params``, ``float_ops``, ``micros``, ``bytes``, ``device``, ``op_types``.
+            attributes: names such as ``params``, ``float_ops``, ``micros``, ``bytes``, ``device``,
+                ``op_types``.
         """
         return self._with(select=attributes)
 
     def with_step(self, step: int) -> Self:
-        """Says of which step times and bytes are.
+        """Set the step of times and bytes.
 
         Args:
-            step: its number, as given to ``Profiler.add_step``; -1: the mean of all.
+            step: the number given to ``Profiler.add_step``; -1 for the mean of all.
         """
         return self._with(step=step)

@@ -1,7 +1,7 @@
-"""The options of a profile, read and checked; their listing, and the words that explain what is shown.
+"""The options of a profile, parsed and checked; their listing, and the explanations of the output.
 
 Source: tensorflow/core/profiler/tfprof_options.cc, internal/tfprof_utils.cc, internal/tfprof_constants.h and
-python/profiler/model_analyzer.py, release 1.15 (names, defaults, what is printed).
+python/profiler/model_analyzer.py, release 1.15 (names, defaults, output).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNTS = (
     *("requested_bytes", "peak_bytes", "residual_bytes", "output_bytes"),
     *("parameters", "float_ops"),
 )
-"""What is counted of nodes, by its name in messages."""
+"""The counts of nodes, by their names in messages."""
 
 _LEAST = {
     "min_bytes": "requested_bytes",
@@ -52,7 +52,7 @@ _OUTPUTS = ("timeline", "stdout", "file", "pprof", "none")
 
 
 def is_any(patterns: Sequence[str]) -> bool:
-    """Whether patterns are the one that every text matches.
+    """Return whether the only pattern is the one that matches every string.
 
     Args:
         patterns: regular expressions.
@@ -61,17 +61,17 @@ def is_any(patterns: Sequence[str]) -> bool:
 
 
 def matches(patterns: Sequence[str], text: str) -> bool:
-    """Whether a text as a whole matches one of some patterns.
+    """Return whether a whole string matches one of the patterns.
 
     Args:
         patterns: regular expressions.
-        text: the text.
+        text: the string.
     """
     return any(re.fullmatch(pattern, text) for pattern in patterns)
 
 
 def _output(text: str) -> tuple[str, dict[str, str]]:
-    """Where the result goes: the kind, and its settings.
+    """Return the kind of output and its settings.
 
     Raises:
         InvalidArgumentError: there is no such kind, or a setting is unknown or missing.
@@ -101,13 +101,13 @@ def _output(text: str) -> tuple[str, dict[str, str]]:
 
 @dataclass(frozen=True)
 class Options:
-    """What a profile shows."""
+    """The contents of a profile."""
 
     max_depth: int
     least: dict[str, int]
-    """Count -> what has less of it is left out."""
+    """Count -> its minimum; nodes with less are left out."""
     step: int
-    """The step that times are of; -1: the mean of all."""
+    """The step of the times; -1 for the mean of all."""
     order_by: str
     patterns: dict[str, tuple[str, ...]]
     """``account_type``, ``start_name``, ``trim_name``, ``show_name``, ``hide_name`` -> regular expressions."""
@@ -118,43 +118,43 @@ class Options:
     output_settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
-        """The options in a dict.
+    def of(cls, values: Mapping[str, Any]) -> Options:
+        """Return the options in a dict.
 
         Args:
-            given: the dict; what it leaves out has a default.
+            values: the dict; missing options have defaults.
 
         Raises:
             InvalidArgumentError: there is no such output.
         """
-        output, settings = _output(given.get("output", "stdout"))
-        if given.get("dump_to_file"):
-            output, settings = "file", {"outfile": given["dump_to_file"]}
+        output, settings = _output(values.get("output", "stdout"))
+        if values.get("dump_to_file"):
+            output, settings = "file", {"outfile": values["dump_to_file"]}
             print(
                 "-dump_to_file option is deprecated. Please use -output file:outfile=<filename>\n"
-                f"-output {given.get('output', 'stdout')} is overwritten with -output"
-                f" file:outfile={given['dump_to_file']}",
+                f"-output {values.get('output', 'stdout')} is overwritten with -output"
+                f" file:outfile={values['dump_to_file']}",
                 file=sys.stderr,
             )
         return cls(
-            max_depth=int(given.get("max_depth", 10)),
-            least={count: int(given.get(name, 0)) for name, count in _LEAST.items()},
-            step=int(given.get("step", -1)),
-            order_by=given.get("order_by", "name"),
-            patterns={name: tuple(given.get(f"{name}_regexes", ())) for name in _LISTS},
-            account_displayed_op_only=bool(given.get("account_displayed_op_only", False)),
-            select=frozenset(given.get("select", ())),
+            max_depth=int(values.get("max_depth", 10)),
+            least={count: int(values.get(name, 0)) for name, count in _LEAST.items()},
+            step=int(values.get("step", -1)),
+            order_by=values.get("order_by", "name"),
+            patterns={name: tuple(values.get(f"{name}_regexes", ())) for name in _LISTS},
+            account_displayed_op_only=bool(values.get("account_displayed_op_only", False)),
+            select=frozenset(values.get("select", ())),
             output=output,
             output_settings=settings,
         )
 
     @property
     def order(self) -> str | None:
-        """The count whose sums are sorted by, the largest first; None: names are."""
+        """The count by whose sums to sort, in descending order; None to sort by name."""
         return _ORDERS.get(self.order_by)
 
     def __str__(self) -> str:
-        """One line an option, as it is printed above a profile."""
+        """One line for each option, as printed above a profile."""
         settings = ",".join(f"{name}={value}" for name, value in sorted(self.output_settings.items()))
         listed = {
             "max_depth": self.max_depth,
@@ -208,12 +208,12 @@ _SELECTED = {
 
 
 def explanations(view: str, select: frozenset[str]) -> str:
-    """What is printed in front of a profile: what its view and its columns are.
+    """Return the introduction of a profile, which explains its view and its columns.
 
     Args:
         view: ``scope``, ``graph``, ``op`` or ``code``.
-        select: what is shown of a node.
+        select: the attributes that are shown.
     """
     columns = [_SELECTED.get(name, f"Unknown select: {name}") for name in sorted(select)]
-    named = _VIEWS["scope" if view == "graph" else view]  # TensorFlow explains both with the same words
+    named = _VIEWS["scope" if view == "graph" else view]  # TensorFlow explains both in the same words
     return "\nDoc:\n{}\n{}\n\n".format(named, "\n".join(columns))

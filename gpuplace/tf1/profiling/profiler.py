@@ -7,7 +7,7 @@
 Parsing Inputs...
 0
 
-Nodes are counted by a ``GraphProfile`` and arranged by a view, which gives its text and its messages::
+A ``GraphProfile`` counts nodes, and a view arranges them and creates its text and its messages::
 
     graph, op log, RunMetadata ──> GraphProfile ──> view (scope, graph, op, code) ──> text, messages
 
@@ -32,7 +32,7 @@ from gpuplace.tf1.profiling.report import VIEWS, report
 __all__ = ["ALL_ADVICE", "Profiler", "advise", "profile"]
 
 _DEFAULT = 0
-"""What stands for the usual options."""
+"""Stands for the default options."""
 
 
 def profile(
@@ -42,57 +42,57 @@ def profile(
     cmd: str = "scope",
     options: Mapping[str, Any] | int = _DEFAULT,
 ) -> Any:
-    """Counts parameters, floating-point operations, times and bytes of a graph, and shows them.
+    """Count parameters, floating-point operations, times and bytes of a graph, and show them.
 
     Args:
-        graph: the graph; None: the default one.
-        run_meta: the ``RunMetadata`` of a step traced in full, for times and bytes; None: there are none. Tensors of
-            unknown sizes get the shapes that it saw.
-        op_log: an ``OpLogProto`` with more types of nodes; None: there is none.
-        cmd: ``"scope"`` for nodes by name scope, ``"graph"`` for nodes by what goes into them, ``"op"`` for op types,
-            ``"code"`` for lines of Python.
-        options: a dict as ``ProfileOptionBuilder`` makes it; 0: the parameters of trainable variables.
+        graph: the graph; None for the default one.
+        run_meta: the ``RunMetadata`` of a step with a full trace, for times and bytes, or None. Tensors of
+            unknown sizes get its shapes.
+        op_log: an ``OpLogProto`` with additional types of nodes, or None.
+        cmd: ``"scope"`` for nodes by name scope, ``"graph"`` for nodes by their inputs, ``"op"`` for op
+            types, ``"code"`` for Python lines.
+        options: a dict from ``ProfileOptionBuilder``; 0 for the parameters of trainable variables.
 
     Returns:
         A ``GraphNodeProto`` for scope and graph, a ``MultiGraphNodeProto`` for op and code.
 
     Raises:
         InvalidArgumentError: there is no such command.
-        UnimplementedError: a profile for pprof is asked for, or a timeline that there is not.
+        UnimplementedError: the output is for pprof, or a timeline that the view does not have.
     """
     if cmd not in VIEWS:
         raise InvalidArgumentError(None, None, f"unknown cmd: {cmd}\n")
     graph = graph or get_default_graph()
-    given = options if isinstance(options, Mapping) else ProfileOptionBuilder.trainable_variables_parameter()
+    chosen = options if isinstance(options, Mapping) else ProfileOptionBuilder.trainable_variables_parameter()
     log = merge_default_with_oplog(graph, op_log, run_meta, add_trace=cmd == "code")
-    return report(GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta), cmd, given)
+    return report(GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta), cmd, chosen)
 
 
 def advise(
     graph: Graph | None = None, run_meta: Any = None, options: Mapping[str, Any] | int = _DEFAULT
 ) -> Any:
-    """Looks for what makes a step slow, and prints what it found.
+    """Find out what makes a step slow, and print the results.
 
     Args:
-        graph: the graph; None: the default one.
-        run_meta: the ``RunMetadata`` of a step traced in full; None: there is none.
-        options: names of checks, as in ``ALL_ADVICE``; 0: all of them.
+        graph: the graph; None for the default one.
+        run_meta: the ``RunMetadata`` of a step with a full trace, or None.
+        options: names of checks, as in ``ALL_ADVICE``; 0 for all of them.
 
     Returns:
         An ``AdviceProto``.
     """
     graph = graph or get_default_graph()
     log = merge_default_with_oplog(graph, None, run_meta, add_trace=True)
-    found = GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta)
-    return check(found, options if isinstance(options, Mapping) else ALL_ADVICE)
+    node_profile = GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta)
+    return check(node_profile, options if isinstance(options, Mapping) else ALL_ADVICE)
 
 
 class Profiler:
     """A profile of several steps.
 
     Args:
-        graph: the graph; None: the default one.
-        op_log: an ``OpLogProto`` with more types of nodes; None: there is none.
+        graph: the graph; None for the default one.
+        op_log: an ``OpLogProto`` with additional types of nodes, or None.
     """
 
     def __init__(self, graph: Graph | None = None, op_log: Any = None) -> None:
@@ -101,10 +101,10 @@ class Profiler:
         self._profile = GraphProfile(self._graph.as_graph_def(add_shapes=True), log)
 
     def add_step(self, step: int, run_meta: Any) -> None:
-        """Adds what was measured.
+        """Add the measurements of a step.
 
         Args:
-            step: the step's number, by which options ask for it.
+            step: the step's number, which options refer to.
             run_meta: its ``RunMetadata``.
         """
         log = merge_default_with_oplog(self._graph, run_meta=run_meta)
@@ -113,10 +113,10 @@ class Profiler:
         self._profile.add_op_log(log)
 
     def profile_python(self, options: Mapping[str, Any]) -> Any:
-        """Shows nodes by the lines of Python that made them.
+        """Show nodes by the Python lines that created them.
 
         Args:
-            options: a dict as ``ProfileOptionBuilder`` makes it.
+            options: a dict from ``ProfileOptionBuilder``.
 
         Returns:
             A ``MultiGraphNodeProto``.
@@ -124,10 +124,10 @@ class Profiler:
         return report(self._profile, "code", options)
 
     def profile_operations(self, options: Mapping[str, Any]) -> Any:
-        """Shows nodes by their op types.
+        """Show nodes by their op types.
 
         Args:
-            options: a dict as ``ProfileOptionBuilder`` makes it.
+            options: a dict from ``ProfileOptionBuilder``.
 
         Returns:
             A ``MultiGraphNodeProto``.
@@ -135,10 +135,10 @@ class Profiler:
         return report(self._profile, "op", options)
 
     def profile_name_scope(self, options: Mapping[str, Any]) -> Any:
-        """Shows nodes by name scope.
+        """Show nodes by name scope.
 
         Args:
-            options: a dict as ``ProfileOptionBuilder`` makes it.
+            options: a dict from ``ProfileOptionBuilder``.
 
         Returns:
             A ``GraphNodeProto``.
@@ -146,10 +146,10 @@ class Profiler:
         return report(self._profile, "scope", options)
 
     def profile_graph(self, options: Mapping[str, Any]) -> Any:
-        """Shows nodes by what goes into them.
+        """Show nodes by their inputs.
 
         Args:
-            options: a dict as ``ProfileOptionBuilder`` makes it.
+            options: a dict from ``ProfileOptionBuilder``.
 
         Returns:
             A ``GraphNodeProto``.
@@ -157,10 +157,10 @@ class Profiler:
         return report(self._profile, "graph", options)
 
     def advise(self, options: Mapping[str, Any] | None) -> Any:
-        """Looks for what makes a step slow, and prints what it found.
+        """Find out what makes a step slow, and print the results.
 
         Args:
-            options: names of checks, as in ``ALL_ADVICE``; None: no check.
+            options: names of checks, as in ``ALL_ADVICE``; None for no check.
 
         Returns:
             An ``AdviceProto``.
@@ -168,7 +168,7 @@ class Profiler:
         return check(self._profile, options)
 
     def serialize_to_string(self) -> bytes:
-        """All that is known, as a ``ProfileProto`` in bytes."""
+        """Return the profile as the bytes of a ``ProfileProto``."""
         data: bytes = self._profile.proto().SerializeToString()
         return data
 

@@ -1,7 +1,7 @@
-"""A profile by one of its views, printed or written where its options say.
+"""A profile in one of its views, printed or written to a file.
 
 Source: tensorflow/core/profiler/internal/print_model_analysis.cc, tfprof_stats.cc, tfprof_show.cc and
-tfprof_timeline.h, release 1.15 (what is printed, when nothing is shown).
+tfprof_timeline.h, release 1.15 (output, conditions for an empty view).
 """
 
 from __future__ import annotations
@@ -30,54 +30,54 @@ def _message(view: str) -> Any:
     return MultiGraphNodeProto if view in ("op", "code") else GraphNodeProto
 
 
-def _complain(error: OpError) -> None:
-    """Says what is wrong, with the kind of error in words."""
+def _print_error(error: OpError) -> None:
+    """Print what is wrong, with the kind of error in words."""
     words = re.findall("[A-Z][a-z]+", type(error).__name__.removesuffix("Error"))
     print(f"{' '.join(words).capitalize()}: {error.message}", file=sys.stderr)
 
 
-def report(profile: GraphProfile, view: str, given: Mapping[str, Any]) -> Any:
-    """Shows a profile.
+def report(profile: GraphProfile, view: str, settings: Mapping[str, Any]) -> Any:
+    """Show a profile.
 
     Args:
         profile: the nodes.
         view: ``scope``, ``graph``, ``op`` or ``code``.
-        given: the options.
+        settings: the options.
 
     Returns:
-        ``GraphNodeProto`` of the root, or ``MultiGraphNodeProto``; empty where the options cannot be met, which is said
-        on the standard error stream.
+        The ``GraphNodeProto`` or ``MultiGraphNodeProto`` of the root; empty for options that cannot be
+        satisfied, which are reported on standard error.
 
     Raises:
-        UnimplementedError: a profile for pprof is asked for.
+        UnimplementedError: the output is for pprof.
     """
     try:
-        options = Options.of(given)
+        options = Options.of(settings)
     except InvalidArgumentError as error:
-        _complain(error)
+        _print_error(error)
         return _message(view)()
     if options.output != "stdout":
         return show(profile, view, options)
     print(f"\n=========================Options=============================\n{options}", end="")
     print("\n==================Model Analysis Report======================")
-    found = show(profile, view, options)
+    message = show(profile, view, options)
     print("\n======================End of Report==========================")
-    return found
+    return message
 
 
 def show(profile: GraphProfile, view: str, options: Options) -> Any:
-    """Shows a profile without what is printed around it.
+    """Show a profile without header and footer.
 
     Args:
         profile: the nodes.
         view: ``scope``, ``graph``, ``op`` or ``code``.
-        options: what is shown, and where.
+        options: contents and output.
 
     Returns:
         The root's message.
 
     Raises:
-        UnimplementedError: a profile for pprof is asked for.
+        UnimplementedError: the output is for pprof.
     """
     if options.step >= 0 and options.step not in profile.steps:
         steps = "".join(f"{step} " for step in sorted(profile.steps))
@@ -88,38 +88,38 @@ def show(profile: GraphProfile, view: str, options: Options) -> Any:
         return _message(view)()
     if options.output == "pprof":
         raise UnimplementedError.of(
-            "gpuplace writes no profiles for pprof",
-            hint="print the view, with_stdout_output(), or write it as text, with_file_output(path)",
+            "gpuplace does not write profiles for pprof",
+            hint="print the view by with_stdout_output(), or write it to a file by with_file_output(path)",
         )
     if options.output == "timeline" and view in ("op", "graph"):
         raise UnimplementedError.of(
             f"the {view} view has no timeline",
-            hint="ask for the scope or the code view, or show the step itself: gpuplace.timeline(run_metadata)",
+            hint="use the scope or code view, or show the step itself: gpuplace.timeline(run_metadata)",
         )
-    made = VIEWS[view](profile)
-    text, message = made.show(options)
+    arranged = VIEWS[view](profile)
+    text, message = arranged.show(options)
     text = f"{profile.complaint}{explanations(view, options.select)}Profile:\n{text}"
     if options.output == "stdout":
         print(text, end="", flush=True)
     elif options.output == "file":
         _write(options.output_settings["outfile"], text)
     elif options.output == "timeline":
-        _write_timeline(made.root, f"{options.output_settings['outfile']}_{options.step}")
+        _write_timeline(arranged.root, f"{options.output_settings['outfile']}_{options.step}")
     return message
 
 
 def _write(path: str, text: str) -> bool:
-    """Writes a file; where it cannot be written, that is said on the standard error stream, and False returned."""
+    """Write a file; if that fails, report it on standard error and return False."""
     try:
         write_string_to_file(path, text)
     except OpError as error:
-        _complain(error)
+        _print_error(error)
         return False
     return True
 
 
 def _events(root: Any) -> Iterator[dict[str, Any]]:
-    """The events of a Chrome trace: a process a depth, in it regions as long as what they stand for took in all."""
+    """Return the events of a Chrome trace: one process for each depth, with regions as long as the total times."""
     named: set[int] = set()
     waiting = [(root, 0, 0)]
     while waiting:

@@ -1,7 +1,7 @@
-"""Values rounded to the few that a quantized net would have: ``tf.quantization.fake_quant_with_min_max_args`` and kin.
+"""Simulated quantization: ``tf.quantization.fake_quant_with_min_max_args`` and similar functions.
 
-The range from ``min`` to ``max`` is moved so far that zero is one of the ``2 ** num_bits`` values, which are evenly
-spread in it; with ``narrow_range`` the least of them is left out:
+The range from ``min`` to ``max`` is shifted so that zero is one of its ``2 ** num_bits`` evenly spaced
+values; with ``narrow_range`` the smallest of them is left out:
 
     scale = (max - min) / (steps - first)        min and max move together, so that -min / scale is a whole number
     value = floor((clipped - min) / scale + 1/2) * scale + min
@@ -43,7 +43,7 @@ def fake_quant_with_min_max_args(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns ``inputs`` rounded to the values of so many bits between two numbers.
+    """Round ``inputs`` to ``num_bits``-bit values between two numbers.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.fake_quant_with_min_max_args([-2.0, 0.3, 0.6], 0, 3, num_bits=2)).tolist()
@@ -51,17 +51,17 @@ def fake_quant_with_min_max_args(
 
     Args:
         inputs: float32 of any shape.
-        min: the least value, a number.
-        max: the greatest value, a number.
+        min: the smallest value, a number.
+        max: the largest value, a number.
         num_bits: from 2 to 16.
-        narrow_range: leave out the least value.
+        narrow_range: whether to leave out the smallest value.
         name: name of the op.
 
     Returns:
         A tensor like ``inputs``. The gradient is that of ``inputs`` within the range and zero outside.
 
     Raises:
-        InvalidArgumentError: when it runs: ``min`` is not less than ``max``, or ``num_bits`` is none of these.
+        InvalidArgumentError: at run time, ``min`` is not less than ``max``, or ``num_bits`` is out of range.
     """
     return new(
         "FakeQuantWithMinMaxArgs",
@@ -83,22 +83,22 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of ``fake_quant_with_min_max_args``.
+    """Return the gradient of ``fake_quant_with_min_max_args``.
 
     Args:
-        gradients: of its result, like ``inputs``.
+        gradients: the gradient of its result, like ``inputs``.
         inputs: float32 of any shape.
-        min: the least value, a number.
-        max: the greatest value, a number.
+        min: the smallest value, a number.
+        max: the largest value, a number.
         num_bits: from 2 to 16.
-        narrow_range: leave out the least value.
+        narrow_range: whether to leave out the smallest value.
         name: name of the op.
 
     Returns:
         ``gradients`` where ``inputs`` are within the range, zero elsewhere.
 
     Raises:
-        InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_args``.
+        InvalidArgumentError: at run time, as for ``fake_quant_with_min_max_args``.
     """
     return new(
         "FakeQuantWithMinMaxArgsGradient", name, gradients=gradients, inputs=inputs, min=min, max=max,
@@ -130,7 +130,7 @@ def _gradients_between(
     *,
     op_type: str = "",
 ) -> Any:
-    made = apply_op(
+    gradient_op = apply_op(
         op_type,
         name,
         gradients=gradients,
@@ -140,103 +140,104 @@ def _gradients_between(
         num_bits=num_bits,
         narrow_range=narrow_range,
     )
-    return tuple(made.outputs)
+    return tuple(gradient_op.outputs)
 
 
 @variant_of(_rounded_between, op_type="FakeQuantWithMinMaxVars")
 def fake_quant_with_min_max_vars() -> None:
-    """Returns ``inputs`` rounded to the values of so many bits between two numbers, which may be trained.
+    """Round ``inputs`` to ``num_bits``-bit values between two numbers, which may be trained.
 
     Args:
         inputs: float32 of any shape.
-        min: the least value, a scalar.
-        max: the greatest value, a scalar.
+        min: the smallest value, a scalar.
+        max: the largest value, a scalar.
         num_bits: from 2 to 16.
-        narrow_range: leave out the least value.
+        narrow_range: whether to leave out the smallest value.
         name: name of the op.
 
     Returns:
-        A tensor like ``inputs``; zeros where ``min`` and ``max`` are zero. What is outside of the range has its
-        gradient for ``min`` or ``max``.
+        A tensor like ``inputs``; zeros if ``min`` and ``max`` are zero. The gradient of values outside the
+        range goes to ``min`` or ``max``.
 
     Raises:
-        InvalidArgumentError: when it runs: ``num_bits`` is none of these.
+        InvalidArgumentError: at run time, ``num_bits`` is out of range.
     """
 
 
 @variant_of(_rounded_between, op_type="FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant_with_min_max_vars_per_channel() -> None:
-    """Returns ``inputs`` rounded to the values of so many bits, each channel between numbers of its own.
+    """Round ``inputs`` to ``num_bits``-bit values, with a separate range for each channel.
 
     Args:
         inputs: float32, ``[..., channels]``.
-        min: the least values, ``[channels]``.
-        max: the greatest values, ``[channels]``.
+        min: the smallest values, ``[channels]``.
+        max: the largest values, ``[channels]``.
         num_bits: from 2 to 16.
-        narrow_range: leave out the least value.
+        narrow_range: whether to leave out the smallest value.
         name: name of the op.
 
     Returns:
         A tensor like ``inputs``.
 
     Raises:
-        InvalidArgumentError: when it runs: ``num_bits`` is none of these, or there are not as many numbers as channels.
+        InvalidArgumentError: at run time, ``num_bits`` is out of range, or the number of limits is not that
+            of the channels.
     """
 
 
 @variant_of(_gradients_between, op_type="FakeQuantWithMinMaxVarsGradient")
 def fake_quant_with_min_max_vars_gradient() -> None:
-    """Returns the gradients of ``fake_quant_with_min_max_vars``.
+    """Return the gradients of ``fake_quant_with_min_max_vars``.
 
     Args:
-        gradients: of its result, like ``inputs``.
+        gradients: the gradient of its result, like ``inputs``.
         inputs: float32 of any shape.
-        min: the least value, a scalar.
-        max: the greatest value, a scalar.
+        min: the smallest value, a scalar.
+        max: the largest value, a scalar.
         num_bits: from 2 to 16.
-        narrow_range: leave out the least value.
+        narrow_range: whether to leave out the smallest value.
         name: name of the op.
 
     Returns:
-        Those for ``inputs``, ``min`` and ``max``.
+        The gradients of ``inputs``, ``min`` and ``max``.
 
     Raises:
-        InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_vars``.
+        InvalidArgumentError: at run time, as for ``fake_quant_with_min_max_vars``.
     """
 
 
 @variant_of(_gradients_between, op_type="FakeQuantWithMinMaxVarsPerChannelGradient")
 def fake_quant_with_min_max_vars_per_channel_gradient() -> None:
-    """Returns the gradients of ``fake_quant_with_min_max_vars_per_channel``.
+    """Return the gradients of ``fake_quant_with_min_max_vars_per_channel``.
 
     Args:
-        gradients: of its result, like ``inputs``.
+        gradients: the gradient of its result, like ``inputs``.
         inputs: float32, ``[..., channels]``.
-        min: the least values, ``[channels]``.
-        max: the greatest values, ``[channels]``.
+        min: the smallest values, ``[channels]``.
+        max: the largest values, ``[channels]``.
         num_bits: from 2 to 16.
-        narrow_range: leave out the least value.
+        narrow_range: whether to leave out the smallest value.
         name: name of the op.
 
     Returns:
-        Those for ``inputs``, ``min`` and ``max``.
+        The gradients of ``inputs``, ``min`` and ``max``.
 
     Raises:
-        InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_vars_per_channel``.
+        InvalidArgumentError: at run time, as for ``fake_quant_with_min_max_vars_per_channel``.
     """
 
 
 def _nudged(
     xp: ArrayModule, least: Array, most: Array, num_bits: int, narrow_range: bool
 ) -> tuple[Any, Any, Any]:
-    """The moved range and the distance of two values in it, float32.
+    """Return the shifted range and the distance between neighbouring values, float32.
 
     Args:
         xp: numpy or cupy.
-        least: arrays of the bounds.
-        most: likewise.
-        num_bits: of a value.
-        narrow_range: the least value is left out.
+        least: arrays of the lower limits.
+        most: arrays of the upper limits.
+        num_bits: number of bits of a value.
+        narrow_range: whether the smallest value is left out.
     """
     if not 2 <= num_bits <= 16:
         raise InvalidArgumentError.of(f"num_bits must be between 2 and 16, inclusive, but is {num_bits}")
@@ -246,7 +247,7 @@ def _nudged(
     whole = xp.floor(from_least)
     rounded = whole + (
         from_least - whole >= np.float32(0.5)
-    )  # none within the range is negative: halves go up
+    )  # values within the range are not negative, so halves are rounded up
     zero_point = xp.where(from_least < first, first, xp.where(from_least > last, last, rounded))
     return (first - zero_point) * scale, (last - zero_point) * scale, scale
 
@@ -325,14 +326,14 @@ def _vars_gradient(
     ctx: Any,
 ) -> Any:
     _require_alike(gradients, inputs)
-    each = ctx.op.type.endswith("PerChannelGradient")
-    (_check_channels(inputs, min, max) if each else _check_scalars(min, max))
+    per_channel = ctx.op.type.endswith("PerChannelGradient")
+    (_check_channels(inputs, min, max) if per_channel else _check_scalars(min, max))
     empty = (min == 0) & (max == 0)
     least, most, _ = _nudged(xp, min, xp.where(empty, np.float32(1), max), num_bits, narrow_range)
     below, above = (inputs < least) & ~empty, (inputs > most) & ~empty
-    axes = tuple(range(inputs.ndim - 1)) if each else None
+    axes = tuple(range(inputs.ndim - 1)) if per_channel else None
     nothing = np.float32(0)
-    of_least, of_most = (xp.where(which, gradients, nothing).sum(axis=axes) for which in (below, above))
+    of_least, of_most = (xp.where(mask, gradients, nothing).sum(axis=axes) for mask in (below, above))
     return xp.where(below | above, nothing, gradients), xp.asarray(of_least), xp.asarray(of_most)
 
 
@@ -351,11 +352,11 @@ def _as_inputs(op: Operation) -> Any:
 
 @shape_function("FakeQuantWithMinMaxVarsPerChannel")
 def _as_channels(op: Operation) -> Any:
-    given, *limits = (tensor.shape for tensor in op.inputs)
-    channels = require_rank_at_least(given, 1)[-1].value if given.ndims is not None else None
+    inputs, *limits = (tensor.shape for tensor in op.inputs)
+    channels = require_rank_at_least(inputs, 1)[-1].value if inputs.ndims is not None else None
     for limit in limits:
         channels = merge_sizes(channels, require_rank(limit, 1)[0].value)
-    return (require_rank_at_least(given, 1),)
+    return (require_rank_at_least(inputs, 1),)
 
 
 @shape_function("FakeQuantWithMinMaxArgsGradient")

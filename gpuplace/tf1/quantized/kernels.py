@@ -1,6 +1,7 @@
-"""What computes quantized numbers: the integers that stand for numbers, and back, and ops of integers alone.
+"""Kernels of quantized numbers: conversions from and to floats, and integer arithmetic.
 
-Numbers that are too large for 32 bits become the largest integer, where TensorFlow's CPU kernels give the least one.
+Numbers that are too large for 32 bits become the largest integer; TensorFlow's CPU kernels return the
+smallest one.
 
 Source: tensorflow/core/kernels/quantize_op.cc, dequantize_op.cc, quantization_utils.h, quantized_conv_ops.cc,
 quantized_matmul_op.cc, quantized_activation_ops.cc, quantized_pooling_ops.cc, quantized_concat_op.cc,
@@ -26,13 +27,13 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def _rounded(array: Any) -> Any:
-    """Halves away from zero."""
+    """Round halves away from zero."""
     return np.trunc(array + np.copysign(0.5, array))
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
-    found = np.iinfo(dtype.as_numpy_dtype)
-    return int(found.min), int(found.max)
+    limits = np.iinfo(dtype.as_numpy_dtype)
+    return int(limits.min), int(limits.max)
 
 
 def _scalar(value: Any, what: str) -> Any:
@@ -46,7 +47,7 @@ def _pair(low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _steps(dtype: DType, low: float, high: float) -> tuple[float, float]:
-    """How many integers a number 1 is apart, and the integer for the least number, before it is moved to the type's."""
+    """Return the integers per unit, and the smallest number's integer before the shift to the dtype's range."""
     steps = 2.0 ** (8 * np.dtype(dtype.as_numpy_dtype).itemsize)
     width = (float(high) - float(low)) * (steps / (steps - 1))
     scale = steps / width if width else 0.0
@@ -54,7 +55,7 @@ def _steps(dtype: DType, low: float, high: float) -> tuple[float, float]:
 
 
 def _zero_of(dtype: DType, low: float, high: float) -> int:
-    """The integer for the number 0."""
+    """Return the integer for the number 0."""
     if low == high:
         return 0
     _, first = _steps(dtype, low, high)
@@ -66,9 +67,9 @@ def _to_quantized(array: Any, dtype: DType, low: float, high: float) -> Any:
     if low == high:
         return np.zeros(array.shape, dtype.as_numpy_dtype)
     scale, first = map(np.float32, _steps(dtype, low, high))
-    found = _rounded(array.astype(np.float32) * scale) - (first - np.float32(least))
+    result = _rounded(array.astype(np.float32) * scale) - (first - np.float32(least))
     top = np.nextafter(np.float32(most), np.float32(0)) if most > 2**24 else np.float32(most)
-    return np.clip(found, np.float32(least), top).astype(dtype.as_numpy_dtype)
+    return np.clip(result, np.float32(least), top).astype(dtype.as_numpy_dtype)
 
 
 def _from_quantized(array: Any, dtype: DType, low: float, high: float) -> Any:
@@ -82,7 +83,7 @@ def _from_quantized(array: Any, dtype: DType, low: float, high: float) -> Any:
 def _range_of_products(
     first: DType, of_first: tuple[float, float], second: DType, of_second: tuple[float, float]
 ) -> tuple[Any, Any]:
-    """The numbers that the least and largest sums of products, 32 bits wide, stand for."""
+    """Return the numbers that the smallest and largest 32-bit sums of products stand for."""
     one = 1.0
     for dtype, (low, high) in ((first, of_first), (second, of_second)):
         least, most = _limits(dtype)
@@ -106,13 +107,13 @@ def _quantize(
     round_mode: bytes,
 ) -> Any:
     low = np.minimum(np.float32(0), np.float32(_scalar(min_range, "min_range")))
-    given = np.float32(_scalar(max_range, "max_range"))
-    if given < _scalar(min_range, "min_range"):
+    upper = np.float32(_scalar(max_range, "max_range"))
+    if upper < _scalar(min_range, "min_range"):
         raise InvalidArgumentError.of(
-            f"input_max_range must be larger than input_min_range, but they are {given} and {min_range[()]}"
+            f"input_max_range must be larger than input_min_range, but they are {upper} and {min_range[()]}"
         )
-    epsilon = np.maximum(np.float32(1), np.maximum(abs(min_range[()]), abs(given))) / np.float32(100)
-    high = np.maximum(np.float32(0), np.maximum(given, low + epsilon))
+    epsilon = np.maximum(np.float32(1), np.maximum(abs(min_range[()]), abs(upper))) / np.float32(100)
+    high = np.maximum(np.float32(0), np.maximum(upper, low + epsilon))
     least, most = _limits(T)
     kind = T.as_numpy_dtype
     if mode == b"MIN_FIRST":
@@ -125,16 +126,16 @@ def _quantize(
         scale = np.float32(min(scales))
         low, high = np.float32(least) / scale, np.float32(most) / scale
         scaled = np.clip(input, low, high) * scale
-        found = np.rint(scaled) if round_mode == b"HALF_TO_EVEN" else _rounded(scaled)
-        return found.astype(np.float64).clip(least, most).astype(kind), *_pair(low, high)
+        result = np.rint(scaled) if round_mode == b"HALF_TO_EVEN" else _rounded(scaled)
+        return result.astype(np.float64).clip(least, most).astype(kind), *_pair(low, high)
     scale = np.float32((float(most) - float(least)) / (float(high) - float(low)))
     moved = (np.clip(input, low, high) - low) * scale
     if least < 0:
         moved = moved - np.float32((float(most) - float(least) + 1) / 2)
-        found = _rounded(moved)
+        result = _rounded(moved)
     else:
-        found = np.floor(moved + np.float32(0.5))
-    return found.astype(np.float64).clip(least, most).astype(kind), *_pair(low, high)
+        result = np.floor(moved + np.float32(0.5))
+    return result.astype(np.float64).clip(least, most).astype(kind), *_pair(low, high)
 
 
 @compute("Dequantize")
@@ -168,7 +169,7 @@ def _concat(
     *,
     T: DType,
 ) -> Any:
-    lows, highs = ([float(one.reshape(-1)[0]) for one in given] for given in (input_mins, input_maxes))
+    lows, highs = ([float(one.reshape(-1)[0]) for one in limits] for limits in (input_mins, input_maxes))
     low, high = min(0.0, *lows), max(highs)
     parts = [
         value
@@ -227,11 +228,11 @@ def _matmul(
 
 @compute("QuantizedRelu", "QuantizedRelu6")
 def _relu(xp: ArrayModule, features: Array, *others: Any, Tinput: DType, ctx: KernelContext) -> Any:
-    low, high = (float(one.reshape(-1)[0]) for one in others)
-    found = np.maximum(features, _to_quantized(np.zeros(()), Tinput, low, high))
+    low, high = (float(other.reshape(-1)[0]) for other in others)
+    result = np.maximum(features, _to_quantized(np.zeros(()), Tinput, low, high))
     if ctx.op.type == "QuantizedRelu6":
-        found = np.minimum(found, _to_quantized(np.array(6.0), Tinput, low, high))
-    return found, *_pair(low, high)
+        result = np.minimum(result, _to_quantized(np.array(6.0), Tinput, low, high))
+    return result, *_pair(low, high)
 
 
 @compute("QuantizedMaxPool", "QuantizedAvgPool")
@@ -243,10 +244,10 @@ def _pool(
     window: Window = window_of(attrs, rows, columns)
     images = input.astype(np.float64)
     if ctx.op.type == "QuantizedMaxPool":
-        found = largest(xp, images, window)
+        result = largest(xp, images, window)
     else:
-        found = np.floor(means(xp, images, window) + 1e-9)
-    return found.astype(T.as_numpy_dtype), *_pair(min_input.reshape(-1)[0], max_input.reshape(-1)[0])
+        result = np.floor(means(xp, images, window) + 1e-9)
+    return result.astype(T.as_numpy_dtype), *_pair(min_input.reshape(-1)[0], max_input.reshape(-1)[0])
 
 
 @compute("QuantizedReshape")

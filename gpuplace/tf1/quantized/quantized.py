@@ -1,6 +1,6 @@
 """Quantized numbers: small integers that stand for the numbers of a range, and ops that compute with them.
 
-A tensor of quantized numbers comes with two scalars, the numbers that its least and its largest integer stand for::
+A quantized tensor comes with two scalars, the numbers that its smallest and its largest integer stand for::
 
     input, min, max  ──QuantizeV2──>  integers, min, max  ──QuantizedConv2D──>  qint32, min, max  ──Dequantize──> floats
 """
@@ -22,14 +22,14 @@ __all__ = [
 
 
 class Quantized(NamedTuple):
-    """Quantized numbers, as ``quantize`` and the like return them."""
+    """Quantized numbers, the result of ``quantize`` and similar functions."""
 
     output: Tensor
     """The integers."""
     output_min: Tensor
-    """The number that the least integer stands for, a float32 scalar."""
+    """The number that the smallest integer stands for, a float32 scalar."""
     output_max: Tensor
-    """The number that the largest one stands for."""
+    """The number that the largest integer stands for, a float32 scalar."""
 
 
 def quantize_v2(
@@ -41,7 +41,7 @@ def quantize_v2(
     name: str | None = None,
     round_mode: str = "HALF_AWAY_FROM_ZERO",
 ) -> Quantized:
-    """Returns numbers as quantized ones of a range.
+    """Quantize numbers in a range.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(quantize_v2([0.0, 0.5, 3.0], 0.0, 1.0, tf.quint8).output).tolist()
@@ -49,15 +49,15 @@ def quantize_v2(
 
     Args:
         input: float32 of any shape.
-        min_range: the least number, a scalar.
-        max_range: the largest one.
+        min_range: the smallest number, a scalar.
+        max_range: the largest number, a scalar.
         T: ``qint8``, ``quint8``, ``qint16``, ``quint16`` or ``qint32``.
         mode: ``"MIN_COMBINED"``, ``"MIN_FIRST"`` or ``"SCALED"``.
         name: name of the op.
-        round_mode: of ``"SCALED"``: ``"HALF_AWAY_FROM_ZERO"`` or ``"HALF_TO_EVEN"``.
+        round_mode: rounding in the mode ``"SCALED"``: ``"HALF_AWAY_FROM_ZERO"`` or ``"HALF_TO_EVEN"``.
 
     Returns:
-        A named tuple of the integers and the range, which may be a little larger than the one that is given.
+        A named tuple of the integers and the range, which may be a little larger than the given one.
     """
     arguments = {"min_range": min_range, "max_range": max_range, "T": as_dtype(T), "mode": mode}
     return Quantized(*new_list("QuantizeV2", name, input=input, round_mode=round_mode, **arguments))
@@ -72,19 +72,19 @@ def quantize(
     round_mode: str = "HALF_AWAY_FROM_ZERO",
     name: str | None = None,
 ) -> Quantized:
-    """The same as ``quantize_v2``, with its last arguments in another order.
+    """Do the same as ``quantize_v2``, with its last arguments in another order.
 
     Args:
         input: as for ``quantize_v2``.
-        min_range: the same.
-        max_range: the same.
-        T: the same.
-        mode: the same.
-        round_mode: the same.
+        min_range: as for ``quantize_v2``.
+        max_range: as for ``quantize_v2``.
+        T: as for ``quantize_v2``.
+        mode: as for ``quantize_v2``.
+        round_mode: as for ``quantize_v2``.
         name: name of the op.
 
     Returns:
-        As ``quantize_v2``.
+        The result of ``quantize_v2``.
     """
     return quantize_v2(input, min_range, max_range, T, mode, name, round_mode)
 
@@ -96,12 +96,12 @@ def dequantize(
     mode: str = "MIN_COMBINED",
     name: str | None = None,
 ) -> Tensor:
-    """Returns the numbers that quantized ones stand for.
+    """Convert quantized numbers to floats.
 
     Args:
         input: quantized numbers of any shape.
-        min_range: the number that the least integer stands for, a scalar.
-        max_range: the number that the largest one stands for.
+        min_range: the number that the smallest integer stands for, a scalar.
+        max_range: the number that the largest integer stands for, a scalar.
         mode: as for ``quantize_v2``.
         name: name of the op.
 
@@ -118,13 +118,13 @@ def quantized_concat(
     input_maxes: Sequence[Any],
     name: str | None = None,
 ) -> Quantized:
-    """Joins tensors of quantized numbers along an axis.
+    """Join tensors of quantized numbers along an axis.
 
     Args:
         concat_dim: the axis, an int32 scalar.
         values: the tensors.
-        input_mins: the number that the least integer of each stands for.
-        input_maxes: the number that the largest one stands for.
+        input_mins: for each tensor, the number that the smallest integer stands for.
+        input_maxes: for each tensor, the number that the largest integer stands for.
         name: name of the op.
 
     Returns:
@@ -147,23 +147,24 @@ def quantized_conv2d(
     dilations: IntsLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Quantized:
-    """Convolves images of quantized numbers.
+    """Convolve quantized images.
 
     Args:
         input: ``[batch, height, width, in_channels]``, quantized.
         filter: ``[rows, columns, in_channels, out_channels]``, quantized.
-        min_input: the number that the least integer of the images stands for.
-        max_input: the number that the largest one stands for.
-        min_filter: the same of the filters.
-        max_filter: the same.
-        strides: how far the window moves, one number for each axis.
+        min_input: the number that the smallest integer of the images stands for.
+        max_input: the number that the largest integer stands for.
+        min_filter: the same as ``min_input``, for the filters.
+        max_filter: the same as ``max_input``, for the filters.
+        strides: steps of the window, one number for each axis.
         padding: ``"SAME"`` or ``"VALID"``.
         out_type: ``qint32``.
-        dilations: distances of the window's pixels; 1.
+        dilations: distances of the window's pixels; must be 1.
         name: name of the op.
 
     Returns:
-        A named tuple of the sums, as integers, and the numbers that the least and the largest possible stand for.
+        A named tuple of the sums, as integers, and the numbers that the smallest and the largest integer
+        stand for.
     """
     ranges = {
         "min_input": min_input,
@@ -193,16 +194,16 @@ def quantized_relu_x(
     out_type: DTypeLike = "quint8",
     name: str | None = None,
 ) -> Quantized:
-    """Returns quantized numbers, those that stand for less than 0 or for more than a number replaced by it.
+    """Clip quantized numbers to the range from 0 to a maximum.
 
-    As in TensorFlow, no device has a kernel for it: the op can be placed in a graph and not run.
+    As in TensorFlow, no device has a kernel for it: the op can be placed in a graph, but not run.
 
     Args:
         features: quantized numbers of any shape.
         max_value: the largest number, a float32 scalar.
-        min_features: the number that the least integer stands for.
-        max_features: the number that the largest one stands for.
-        out_type: the type of the result, that of ``features``.
+        min_features: the number that the smallest integer stands for.
+        max_features: the number that the largest integer stands for.
+        out_type: the dtype of the result, that of ``features``.
         name: name of the op.
 
     Returns:
@@ -221,14 +222,14 @@ def quantized_avg_pool(
     padding: str,
     name: str | None = None,
 ) -> Quantized:
-    """Returns the means of windows of quantized numbers.
+    """Return the means of windows of quantized numbers.
 
     Args:
         input: ``[batch, height, width, channels]``, quantized.
-        min_input: the number that the least integer stands for.
-        max_input: the number that the largest one stands for.
+        min_input: the number that the smallest integer stands for.
+        max_input: the number that the largest integer stands for.
         ksize: size of the window, one number for each axis.
-        strides: how far it moves, likewise.
+        strides: steps of the window, one number for each axis.
         padding: ``"SAME"`` or ``"VALID"``.
         name: name of the op.
 
@@ -247,14 +248,14 @@ def quantized_max_pool(
     padding: str,
     name: str | None = None,
 ) -> Quantized:
-    """Returns the largest of windows of quantized numbers.
+    """Return the largest numbers in windows of quantized numbers.
 
     Args:
         input: ``[batch, height, width, channels]``, quantized.
-        min_input: the number that the least integer stands for.
-        max_input: the number that the largest one stands for.
+        min_input: the number that the smallest integer stands for.
+        max_input: the number that the largest integer stands for.
         ksize: size of the window, one number for each axis.
-        strides: how far it moves, likewise.
+        strides: steps of the window, one number for each axis.
         padding: ``"SAME"`` or ``"VALID"``.
         name: name of the op.
 

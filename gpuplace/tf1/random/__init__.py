@@ -1,1 +1,1 @@
-"""Random numbers of rarer distributions, and without state."""
+"""Random numbers from less common distributions, and stateless ones."""

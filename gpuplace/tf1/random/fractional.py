@@ -1,10 +1,11 @@
-"""Pooling by windows of two sizes that lie at random: every side shrinks by a ratio that need be no whole number.
+"""Fractional pooling: random windows of two sizes reduce each side by a ratio that need not be an integer.
 
-    13 rows by 1.44 -> 9 rows:     windows of 1 and 2 rows, in an order that is drawn at random, or along a line with a
+    13 rows by 1.44 -> 9 rows:     windows of 1 and 2 rows, in random order, or along a line with a
                                    random start (``pseudo_random``): ceil(ratio * (i + u)), i = 1, 2, ...
 
 Source: B. Graham, Fractional Max-Pooling, arXiv:1412.6071; tensorflow/core/kernels/fractional_pool_common.cc,
-fractional_max_pool_op.cc, fractional_avg_pool_op.cc, release 1.15 (arguments, messages; the numbers drawn are others).
+fractional_max_pool_op.cc, fractional_avg_pool_op.cc, release 1.15 (arguments, messages; the random numbers
+differ).
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ class FractionalPool(NamedTuple):
     output: Tensor
     """The pooled images."""
     row_pooling_sequence: Tensor
-    """The first row of each window, and at the end the number of rows."""
+    """The first row of each window, followed by the number of rows."""
     col_pooling_sequence: Tensor
-    """The same of columns."""
+    """The first column of each window, followed by the number of columns."""
 
 
 def _fractional(
@@ -60,20 +61,20 @@ def _fractional(
 
 @variant_of(_fractional, how="Max")
 def fractional_max_pool() -> None:
-    """Returns the largest elements of windows of two sizes that lie at random.
+    """Return the largest elements of randomly placed windows of two sizes.
 
     Args:
         value: images, ``[batch, rows, columns, channels]``.
-        pooling_ratio: by what each of the four sizes is divided; the first and last are 1.
-        pseudo_random: let the windows follow a line with a random start, instead of an order at random.
-        overlapping: let neighbouring windows share their border.
-        deterministic: draw the windows once, not in every run.
-        seed: with ``seed2``, what the numbers are drawn from; both 0: anything.
+        pooling_ratio: divisors of the four sizes; the first and last are 1.
+        pseudo_random: whether the windows follow a line with a random start, rather than a random order.
+        overlapping: whether neighbouring windows share their border.
+        deterministic: whether to draw the windows only once, not in every run.
+        seed: with ``seed2``, the seed of the op; 0 for both: a random seed.
         seed2: see ``seed``.
         name: name of the op.
 
     Returns:
-        The images and where the windows begin, as int64.
+        The images, and the starts of the windows, int64.
 
     Raises:
         InvalidArgumentError: a ratio is below 1, or larger than the size.
@@ -83,20 +84,20 @@ def fractional_max_pool() -> None:
 
 @variant_of(_fractional, how="Avg")
 def fractional_avg_pool() -> None:
-    """Returns the means of windows of two sizes that lie at random.
+    """Return the means of randomly placed windows of two sizes.
 
     Args:
         value: images, ``[batch, rows, columns, channels]``.
-        pooling_ratio: by what each of the four sizes is divided; the first and last are 1.
-        pseudo_random: let the windows follow a line with a random start, instead of an order at random.
-        overlapping: let neighbouring windows share their border.
-        deterministic: draw the windows once, not in every run.
-        seed: with ``seed2``, what the numbers are drawn from; both 0: anything.
+        pooling_ratio: divisors of the four sizes; the first and last are 1.
+        pseudo_random: whether the windows follow a line with a random start, rather than a random order.
+        overlapping: whether neighbouring windows share their border.
+        deterministic: whether to draw the windows only once, not in every run.
+        seed: with ``seed2``, the seed of the op; 0 for both: a random seed.
         seed2: see ``seed``.
         name: name of the op.
 
     Returns:
-        The images and where the windows begin, as int64.
+        The images, and the starts of the windows, int64.
 
     Raises:
         InvalidArgumentError: a ratio is below 1, or larger than the size.
@@ -125,34 +126,34 @@ def _fractional_v2(
 
 @variant_of(_fractional_v2, how="Max")
 def fractional_max_pool_v2() -> None:
-    """``fractional_max_pool`` with one seed, which makes it deterministic.
+    """Return ``fractional_max_pool`` with one seed, which makes it deterministic.
 
     Args:
         value: images, ``[batch, rows, columns, channels]``.
-        pooling_ratio: by what rows and columns are divided: a number, two, or four of which the outer ones are 1.
-        pseudo_random: as there.
-        overlapping: as there.
-        seed: 0: anything.
+        pooling_ratio: divisors of rows and columns: one number, two, or four with 1 as the outer ones.
+        pseudo_random: as for version 1.
+        overlapping: as for version 1.
+        seed: the seed; 0 for a random one.
         name: name of the op.
     """
 
 
 @variant_of(_fractional_v2, how="Avg")
 def fractional_avg_pool_v2() -> None:
-    """``fractional_avg_pool`` with one seed, which makes it deterministic.
+    """Return ``fractional_avg_pool`` with one seed, which makes it deterministic.
 
     Args:
         value: images, ``[batch, rows, columns, channels]``.
-        pooling_ratio: by what rows and columns are divided: a number, two, or four of which the outer ones are 1.
-        pseudo_random: as there.
-        overlapping: as there.
-        seed: 0: anything.
+        pooling_ratio: divisors of rows and columns: one number, two, or four with 1 as the outer ones.
+        pseudo_random: as for version 1.
+        overlapping: as for version 1.
+        seed: the seed; 0 for a random one.
         name: name of the op.
     """
 
 
 def _starts(size: int, ratio: float, draw: Any, pseudo_random: bool) -> list[int]:
-    """Where the windows of one side begin, and its end."""
+    """Return the starts of the windows of one side, and its end."""
     count = math.floor(size / ratio)
     small = size // count
     if size == count * small:
@@ -218,7 +219,7 @@ def _fractional_pool(
 def _draws(
     xp: Any, count: int, seed: int, seed2: int, deterministic: bool, ctx: Array
 ) -> Callable[[], float]:
-    """A function that gives numbers between 0 and 1."""
+    """Return a function that returns random numbers between 0 and 1."""
     if deterministic and (seed or seed2):
         generator = philox.Philox.seeded(seed, seed2)
     else:
@@ -228,7 +229,7 @@ def _draws(
 
 
 def _windows(starts: Any, overlapping: bool) -> list[tuple[int, int]]:
-    """First and last row but one of every window."""
+    """Return the first row and the end (exclusive) of every window."""
     end = int(starts[-1])
     return [
         (int(first), min(int(after) + overlapping, end))
@@ -241,11 +242,11 @@ def _fractional_max_pool_grad(
     xp: ArrayModule, orig_input: Array, orig_output: Array, out_backprop: Array, row_pooling_sequence: Array,
     col_pooling_sequence: Array, *, overlapping: bool,
 ) -> Array:  # fmt: skip
-    """To the first of the largest elements of a window."""
+    """Return the gradient, which goes to the first of the largest elements of a window."""
     result = xp.zeros(orig_input.shape, orig_input.dtype)
     _check_sequences(row_pooling_sequence, col_pooling_sequence, out_backprop)
     batch, _, _, channels = orig_input.shape
-    every, each = xp.arange(batch)[:, None], xp.arange(channels)[None]
+    batch_index, channel_index = xp.arange(batch)[:, None], xp.arange(channels)[None]
     for i, (top, bottom) in enumerate(_windows(row_pooling_sequence, overlapping)):
         for j, (left, right) in enumerate(_windows(col_pooling_sequence, overlapping)):
             part = orig_input[:, top:bottom, left:right].reshape(batch, -1, channels)
@@ -253,7 +254,7 @@ def _fractional_max_pool_grad(
                 raise InvalidArgumentError.of("tensor_out_dup is not the same as tensor_out")
             at = part.argmax(axis=1)
             width = right - left
-            result[every, top + at // width, left + at % width, each] += out_backprop[:, i, j]
+            result[batch_index, top + at // width, left + at % width, channel_index] += out_backprop[:, i, j]
     return result
 
 
@@ -294,16 +295,16 @@ def _fractional_max_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
 
 @gradient("FractionalAvgPool")
 def _fractional_avg_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
-    given = op.inputs[0].shape
-    if not given.is_fully_defined() and rules() == "1.15":
+    static_shape = op.inputs[0].shape
+    if not static_shape.is_fully_defined() and rules() == "1.15":
         raise ValueError(
-            f"The gradient of fractional_avg_pool needs the shape of its input, which is {given}."
-            " Say what it is: value.set_shape([8, 32, 32, 3])"
+            f"The gradient of fractional_avg_pool needs the full shape of its input, not {static_shape}."
+            " Set it: value.set_shape([8, 32, 32, 3])"
         )
     return new(
         "FractionalAvgPoolGrad",
-        orig_input_tensor_shape=np.array(given.as_list(), np.int64)
-        if given.is_fully_defined()
+        orig_input_tensor_shape=np.array(static_shape.as_list(), np.int64)
+        if static_shape.is_fully_defined()
         else new("Shape", input=op.inputs[0], out_type="int64"),
         out_backprop=grad, row_pooling_sequence=op.outputs[1], col_pooling_sequence=op.outputs[2],
         overlapping=op.attrs["overlapping"],

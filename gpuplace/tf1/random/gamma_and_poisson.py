@@ -1,8 +1,8 @@
-"""Numbers of gamma and of Poisson distributions, by rejection: ``tf.random_gamma`` and ``tf.random_poisson``.
+"""Random numbers from gamma and Poisson distributions, by rejection: ``tf.random_gamma`` and ``tf.random_poisson``.
 
-Each number has a stretch of the stream of random bits of its own, from which pairs of uniform (or normal) numbers are
-drawn until one is accepted. All numbers that are still open draw at the same time; a pair's second number comes first,
-as in TensorFlow, so that the same seeds give the same numbers.
+Each output has its own section of the random bit stream, from which it draws pairs of uniform (or normal)
+numbers until one is accepted. All outputs still waiting draw at the same time. The second number of a pair
+comes first, as in TensorFlow, so that equal seeds give equal numbers.
 
 Source: tensorflow/core/kernels/random_op.cc, random_poisson_op.cc and tensorflow/python/ops/random_ops.py,
 random_grad.py, release 1.15; Marsaglia and Tsang: A simple method for generating gamma variables (TOMS 26, 2000);
@@ -42,12 +42,12 @@ __all__ = ["random_gamma", "random_poisson"]
 
 
 class _Pairs:
-    """Pairs of float64 numbers for each of many outputs, given out one by one, the second of a pair first.
+    """Pairs of float64 numbers for each of many outputs, returned one by one, the second of a pair first.
 
     Args:
         xp: numpy or cupy.
-        count: of the outputs.
-        make: makes pairs of words, ``[n, 4]`` to ``[n, 2]``.
+        count: number of outputs.
+        make: converts words, ``[n, 4]``, to pairs, ``[n, 2]``.
     """
 
     def __init__(self, xp: Any, count: int, make: Any) -> None:
@@ -56,7 +56,7 @@ class _Pairs:
         self._kept = xp.empty((count, 2), xp.float64)
 
     def next(self, which: Any, draws: _Draws) -> Any:
-        """A number for each of the outputs ``which``, indices."""
+        """Return a number for each of the outputs ``which``, indices."""
         empty = which[self._left[which] == 0]
         if len(empty):
             self._kept[empty] = self._make(self._xp, draws.words(empty))
@@ -66,12 +66,12 @@ class _Pairs:
 
 
 class _Draws:
-    """The blocks of random words of many outputs, each from a stretch of its own.
+    """The blocks of random words of many outputs, each from its own section of the stream.
 
     Args:
         xp: numpy or cupy.
-        stream: where the first one's begins.
-        count: of the outputs.
+        stream: start of the first section.
+        count: number of outputs.
     """
 
     def __init__(self, xp: Any, stream: philox.Stream, count: int) -> None:
@@ -79,18 +79,18 @@ class _Draws:
         self._next = xp.arange(count, dtype=xp.uint64) * xp.uint64(philox.RESERVED)
 
     def words(self, which: Any) -> Any:
-        """The next block for each of the outputs ``which``: ``[n, 4]``."""
-        found = self._stream.words(self._xp, len(which), self._next[which])
+        """Return the next block for each of the outputs ``which``: ``[n, 4]``."""
+        words = self._stream.words(self._xp, len(which), self._next[which])
         self._next[which] += self._xp.uint64(1)
-        return found
+        return words
 
 
 def gammas(xp: Any, stream: philox.Stream, alpha: Any) -> Any:
-    """Numbers of the gamma distribution with scale 1, float64.
+    """Return random numbers from the gamma distribution with scale 1, float64.
 
     Args:
         xp: numpy or cupy.
-        stream: of random bits.
+        stream: the random bit stream.
         alpha: the shape parameter of each number, a float64 vector.
     """
     result = xp.empty(len(alpha), xp.float64)
@@ -126,24 +126,24 @@ def gammas(xp: Any, stream: philox.Stream, alpha: Any) -> Any:
 
 
 def poissons(xp: Any, stream: philox.Stream, rate: Any, largest: float) -> Any:
-    """Numbers of the Poisson distribution, float64.
+    """Return random numbers from the Poisson distribution, float64.
 
     Args:
         xp: numpy or cupy.
-        stream: of random bits.
+        stream: the random bit stream.
         rate: the mean of each number, a float64 vector.
-        largest: a number that is no longer given.
+        largest: upper limit of the numbers, exclusive.
     """
     result = xp.empty(len(rate), xp.float64)
     draws = _Draws(xp, stream, len(rate))
     uniforms = _Pairs(xp, len(rate), philox.uniform_double_pairs)
-    _few(xp, result, rate, largest, uniforms, draws)
-    _many(xp, result, rate, largest, uniforms, draws)
+    _small_rates(xp, result, rate, largest, uniforms, draws)
+    _large_rates(xp, result, rate, largest, uniforms, draws)
     return result
 
 
-def _few(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
-    """Rates below 10: as many factors as leave a product of uniform numbers above exp(-rate)."""
+def _small_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
+    """Sample rates below 10: count the uniform factors whose product stays above exp(-rate)."""
     left = xp.flatnonzero(rate < 10)
     least = xp.exp(-rate)
     product, count = xp.ones(len(rate), xp.float64), 0
@@ -155,8 +155,8 @@ def _few(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draw
         count += 1
 
 
-def _many(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
-    """Other rates: a function near the inverse distribution, of a uniform number, is accepted or not."""
+def _large_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
+    """Sample other rates by rejection: a function of a uniform number approximates the inverse distribution."""
     left = xp.flatnonzero(~(rate < 10))
     while len(left):
         mean = rate[left]
@@ -177,7 +177,7 @@ def _many(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, dra
 
 
 def _outputs(xp: Any, shape: Any, parameters: Any, seeds: tuple[int, int], ctx: Any) -> Any:
-    """The sizes of the result, the parameter of each number, parameters first, and the stream."""
+    """Return the sizes of the result, the parameter of each number, grouped by parameter, and the stream."""
     if shape.ndim > 1:
         raise InvalidArgumentError.of(f"shape must be a vector, got shape {list(shape.shape)}")
     sizes = sizes_of(shape.reshape(-1))
@@ -188,22 +188,22 @@ def _outputs(xp: Any, shape: Any, parameters: Any, seeds: tuple[int, int], ctx: 
 
 @compute("RandomGamma", fresh=True, slow=True, own_state=True)
 def _gamma(xp: Any, shape: Any, alpha: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
-    sizes, each, stream = _outputs(xp, shape, alpha, (seed, seed2), ctx)
-    found = gammas(xp, stream, each).reshape(alpha.size, math.prod(sizes)).T
-    return xp.ascontiguousarray(found).reshape((*sizes, *alpha.shape)).astype(alpha.dtype)
+    sizes, parameters, stream = _outputs(xp, shape, alpha, (seed, seed2), ctx)
+    samples = gammas(xp, stream, parameters).reshape(alpha.size, math.prod(sizes)).T
+    return xp.ascontiguousarray(samples).reshape((*sizes, *alpha.shape)).astype(alpha.dtype)
 
 
 @compute("RandomPoissonV2", fresh=True, slow=True, own_state=True)
 def _poisson(xp: Any, shape: Any, rate: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
-    sizes, each, stream = _outputs(xp, shape, rate, (seed, seed2), ctx)
+    sizes, parameters, stream = _outputs(xp, shape, rate, (seed, seed2), ctx)
     kind = dtype.as_numpy_dtype
-    found = poissons(xp, stream, each, float(dtype.max)).reshape(rate.size, math.prod(sizes)).T
-    return xp.ascontiguousarray(found).reshape((*sizes, *rate.shape)).astype(kind)
+    samples = poissons(xp, stream, parameters, float(dtype.max)).reshape(rate.size, math.prod(sizes)).T
+    return xp.ascontiguousarray(samples).reshape((*sizes, *rate.shape)).astype(kind)
 
 
 @binder("RandomGammaGrad", fresh=True, slow=True)
 def _gamma_slope(xp: Any, attrs: Any, op: Operation) -> Any:
-    """How a number changes with its parameter, at the same place of the distribution."""
+    """Return the derivative of a number by its parameter, at a fixed quantile."""
 
     def run(alpha: Any, sample: Any) -> Any:
         a, x = (one.astype(xp.float64) for one in (alpha, sample))
@@ -241,26 +241,26 @@ def random_gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers of gamma distributions, as many of each as ``shape`` says; on the CPU only.
+    """Return random numbers from gamma distributions, ``shape`` of each; on the CPU only.
 
     >>> import gpuplace as tf
     >>> tf.random_gamma([10], [0.5, 1.5]).shape
     TensorShape([Dimension(10), Dimension(2)])
 
     Args:
-        shape: sizes of what is drawn of each distribution.
-        alpha: shape parameters, of type ``dtype``.
-        beta: inverse scales, of a shape that broadcasts with that of ``alpha``. None: 1.
+        shape: sizes of the samples of each distribution.
+        alpha: shape parameters, of dtype ``dtype``.
+        beta: inverse scales, whose shape broadcasts with that of ``alpha``. None for 1.
         dtype: float16, float32 or float64.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
         name: name of the scope.
 
     Returns:
-        Numbers above zero, of shape ``shape`` and after it that of ``alpha + beta``; differentiable in both.
+        Positive numbers, of shape ``shape`` followed by that of ``alpha + beta``; differentiable in both.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: a size is negative.
+        TypeError: the dtype is unsupported.
+        InvalidArgumentError: at run time, a size is negative.
     """
     kind = as_dtype(dtype)
     with name_scope(name, "random_gamma", [shape, alpha, beta]):
@@ -280,21 +280,21 @@ def random_poisson(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers of Poisson distributions, as many of each as ``shape`` says; on the CPU only.
+    """Return random numbers from Poisson distributions, ``shape`` of each; on the CPU only.
 
     Args:
-        lam: means: floating or integers of any shape.
-        shape: sizes of what is drawn of each distribution.
+        lam: the means, floating or integers of any shape.
+        shape: sizes of the samples of each distribution.
         dtype: float16, float32, float64, int32 or int64.
-        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        seed: the op's seed, an integer, or None; see ``set_random_seed``.
         name: name of the scope.
 
     Returns:
-        Whole numbers of type ``dtype``, of shape ``shape`` and after it that of ``lam``.
+        Whole numbers of dtype ``dtype``, of shape ``shape`` followed by that of ``lam``.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: a size is negative.
+        TypeError: the dtype is unsupported.
+        InvalidArgumentError: at run time, a size is negative.
     """
     with name_scope(name, "random_poisson", [lam, shape]):
         sizes = shape_argument(shape)

@@ -1,8 +1,8 @@
-"""Random tensors that are a function of a seed: ``tf.random.stateless_uniform`` and its kin.
+"""Random tensors that are functions of a seed: ``tf.random.stateless_uniform`` and similar functions.
 
-The two numbers of the seed are the counter of one block of the generator in `philox`, with a key that is always the
-same; two of the words it gives are the key, the others the second half of the counter of the stream that is used. So
-the same seed gives the same numbers in every run, and near seeds numbers that have nothing in common.
+The two numbers of the seed are the counter of one block of the generator in ``philox``, with a constant key.
+Two of its output words are the key of the stream, the others the second half of its counter. Equal seeds
+therefore give equal numbers in every run, and neighbouring seeds give unrelated ones.
 
 Source: tensorflow/python/ops/stateless_random_ops.py and tensorflow/core/kernels/stateless_random_ops.cc, release 1.15.
 """
@@ -35,13 +35,13 @@ _KEY = (0x3EC8F720, 0x02461E29)
 
 
 def stream_of(seed: Any) -> philox.Stream:
-    """The stream of a seed.
+    """Return the stream of a seed.
 
     Args:
         seed: two integers, an array.
 
     Raises:
-        InvalidArgumentError: there are not two.
+        InvalidArgumentError: there are not two integers.
     """
     if seed.shape != (2,):
         raise InvalidArgumentError.of(f"seed must have shape [2], not {brackets(seed.shape)}")
@@ -120,7 +120,7 @@ def stateless_random_uniform(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns values spread evenly over ``[minval, maxval)``, the same ones for the same seed.
+    """Return uniform random values in ``[minval, maxval)``, determined by the seed.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.random.stateless_uniform([3], seed=[1, 2], maxval=99, dtype=tf.int32)).tolist()
@@ -129,18 +129,19 @@ def stateless_random_uniform(
     Args:
         shape: sizes of the result: a list, or an int32 or int64 vector.
         seed: two integers, an int32 or int64 vector.
-        minval: the least value, a scalar of type ``dtype``; for floating types any shape that broadcasts.
-        maxval: above the greatest, likewise. None: 1, for floating types.
+        minval: the smallest value, a scalar of dtype ``dtype``; for floating dtypes any shape that
+            broadcasts.
+        maxval: the upper limit, exclusive, of the same form. None for 1, with floating dtypes.
         dtype: floating, int32 or int64.
         name: name of the op.
 
     Returns:
-        A tensor of that type and shape.
+        A tensor of that dtype and shape.
 
     Raises:
-        ValueError: another type, or integers without ``maxval``.
-        InvalidArgumentError: when it runs: a size is negative, the seed is not of two numbers, or ``minval`` of
-            integers not below ``maxval``.
+        ValueError: the dtype is unsupported, or ``maxval`` is missing for integers.
+        InvalidArgumentError: at run time, a size is negative, the seed does not have two numbers, or integers
+            have ``minval`` not below ``maxval``.
     """
     kind = as_dtype(dtype)
     if kind.name not in ("float16", "bfloat16", "float32", "float64", "int32", "int64"):
@@ -180,43 +181,43 @@ def _scaled(
 
 @variant_of(_scaled, op_type="StatelessRandomNormal", default_name="stateless_random_normal")
 def stateless_random_normal() -> None:
-    """Returns values of a normal distribution, the same ones for the same seed.
+    """Return normally distributed random values, determined by the seed.
 
     Args:
         shape: sizes of the result: a list, or an int32 or int64 vector.
         seed: two integers, an int32 or int64 vector.
-        mean: of type ``dtype``, a scalar or a shape that broadcasts.
-        stddev: standard deviation, likewise.
+        mean: the mean, of dtype ``dtype``, a scalar or a shape that broadcasts.
+        stddev: the standard deviation, of the same form.
         dtype: floating.
         name: name of the op.
 
     Returns:
-        A tensor of that type and shape.
+        A tensor of that dtype and shape.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: a size is negative, or the seed is not of two numbers.
+        TypeError: the dtype is unsupported.
+        InvalidArgumentError: at run time, a size is negative, or the seed does not have two numbers.
     """
 
 
 @variant_of(_scaled, op_type="StatelessTruncatedNormal", default_name="stateless_truncated_normal")
 def stateless_truncated_normal() -> None:
-    """Returns values of a normal distribution, none further than two standard deviations from the mean.
+    """Return normally distributed random values within two standard deviations of the mean.
 
     Args:
         shape: sizes of the result: a list, or an int32 or int64 vector.
-        seed: two integers, an int32 or int64 vector; the same seed gives the same values.
-        mean: of type ``dtype``, a scalar or a shape that broadcasts.
-        stddev: standard deviation, likewise.
+        seed: two integers, an int32 or int64 vector; equal seeds give equal values.
+        mean: the mean, of dtype ``dtype``, a scalar or a shape that broadcasts.
+        stddev: the standard deviation, of the same form.
         dtype: floating.
         name: name of the op.
 
     Returns:
-        A tensor of that type and shape.
+        A tensor of that dtype and shape.
 
     Raises:
-        TypeError: another type.
-        InvalidArgumentError: when it runs: a size is negative, or the seed is not of two numbers.
+        TypeError: the dtype is unsupported.
+        InvalidArgumentError: at run time, a size is negative, or the seed does not have two numbers.
     """
 
 
@@ -227,13 +228,13 @@ def stateless_multinomial(
     output_dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """Returns classes drawn by their probabilities, the same ones for the same seed.
+    """Return classes sampled by their probabilities, determined by the seed.
 
     Args:
-        logits: ``[batch, classes]``, floating: logarithms of probabilities that need not add up to 1.
-        num_samples: how many to draw for each row, a scalar int32.
+        logits: ``[batch, classes]``, floating: unnormalised log-probabilities.
+        num_samples: number of samples for each row, a scalar int32.
         seed: two integers, an int32 or int64 vector.
-        output_dtype: type of the classes, int32 or int64.
+        output_dtype: dtype of the classes, int32 or int64.
         name: name of the scope.
 
     Returns:
@@ -241,8 +242,8 @@ def stateless_multinomial(
 
     Raises:
         ValueError: ``logits`` is known not to be a matrix.
-        InvalidArgumentError: when it runs: it is none, has no classes, ``num_samples`` is negative, or the seed is not
-            of two numbers.
+        InvalidArgumentError: at run time, ``logits`` is not a matrix or has no classes, ``num_samples`` is
+            negative, or the seed does not have two numbers.
     """
     with name_scope(name, "stateless_multinomial", [logits, seed]):
         return _categorical(logits, num_samples, output_dtype, seed)
@@ -255,13 +256,13 @@ def stateless_categorical(
     dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """Returns classes drawn by their probabilities, the same ones for the same seed.
+    """Return classes sampled by their probabilities, determined by the seed.
 
     Args:
-        logits: ``[batch, classes]``, floating: logarithms of probabilities that need not add up to 1.
-        num_samples: how many to draw for each row, a scalar int32.
+        logits: ``[batch, classes]``, floating: unnormalised log-probabilities.
+        num_samples: number of samples for each row, a scalar int32.
         seed: two integers, an int32 or int64 vector.
-        dtype: type of the classes, int32 or int64.
+        dtype: dtype of the classes, int32 or int64.
         name: name of the scope.
 
     Returns:

@@ -1,12 +1,12 @@
-"""Candidate sampling by how often classes occur: as is given, or as the op has seen them.
+"""Candidate sampling by class frequency, given or learned by the op.
 
-A class of a given distribution is drawn from a table of columns of one width, each of which is shared by two classes at
-most::
+With given frequencies, a class is drawn from a table of columns of equal width, each shared by at most two
+classes::
 
     weights 1 2 3      columns   0 0 0 2 2 2    1 1 1 1 1 1    2 2 2 2 2 2
 
-A learned one has a weight of 1 for each class at first, and one more each time that it is a true class. As TensorFlow's
-it belongs to the session, and is not saved.
+A learned distribution starts with weight 1 for each class, and adds one whenever it is a true class. As in
+TensorFlow it belongs to the session and is not saved.
 
 Source: tensorflow/core/kernels/range_sampler.cc, lib/random/distribution_sampler.cc and weighted_picker.cc, release
 1.15.
@@ -49,30 +49,30 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Draws classes by weights that are given.
+    """Sample classes by given weights.
 
     Args:
         true_classes: int64, ``[batch, num_true]``.
-        num_true: true classes of an example.
-        num_sampled: how many classes to draw.
-        unique: draw each once at most.
-        range_max: how many classes there are.
+        num_true: number of true classes for each example.
+        num_sampled: number of classes to sample.
+        unique: whether to sample without replacement.
+        range_max: number of classes.
         vocab_file: a file with a line for each class, whose last field, after a comma, is its weight.
-        distortion: the power that weights are raised to: 1 keeps them, 0 makes all alike.
-        num_reserved_ids: so many classes come before those with weights, and are never drawn.
-        num_shards: how many samplers share the classes.
-        shard: which of these this one is: it has each ``num_shards``-th class.
-        unigrams: the weights, instead of a file.
-        seed: seed of the op; None: see ``set_random_seed``.
+        distortion: exponent of the weights: 1 keeps them, 0 makes all equal.
+        num_reserved_ids: number of classes before those with weights; they are never sampled.
+        num_shards: number of samplers that share the classes.
+        shard: number of this sampler, which has every ``num_shards``-th class.
+        unigrams: the weights, in place of a file.
+        seed: seed of the op, or None; see ``set_random_seed``.
         name: name of the op.
 
     Returns:
-        The classes, and how often the true ones and these were to be expected.
+        The samples, and the expected counts of the true classes and of the samples.
 
     Raises:
-        InvalidArgumentError: when it runs: no weights or two sources of them, another number of them than classes,
-            a line without a number, or more are wanted than there are.
-        NotFoundError: when it runs: there is no such file.
+        InvalidArgumentError: at run time, there are no weights or two sources of them, their number is not
+            that of the classes, a line has no number, or there are fewer classes than samples.
+        NotFoundError: at run time, there is no such file.
     """
     return sampler_op(
         "FixedUnigramCandidateSampler",
@@ -94,31 +94,32 @@ def fixed_unigram_candidate_sampler(
 
 @variant_of(candidate_sampler, kind="LearnedUnigramCandidateSampler")
 def learned_unigram_candidate_sampler() -> None:
-    """Draws classes as often as the op has seen them among the true ones.
+    """Sample classes as often as the op has seen them among the true classes.
 
     Args:
         true_classes: int64, ``[batch, num_true]``.
-        num_true: true classes of an example.
-        num_sampled: how many classes to draw.
-        unique: draw each once at most.
-        range_max: classes are those below it.
-        seed: seed of the op; None: see ``set_random_seed``.
+        num_true: number of true classes for each example.
+        num_sampled: number of classes to sample.
+        unique: whether to sample without replacement.
+        range_max: upper limit of the classes, exclusive.
+        seed: seed of the op, or None; see ``set_random_seed``.
         name: name of the op.
 
     Returns:
-        The classes, and how often the true ones and these were to be expected.
+        The samples, and the expected counts of the true classes and of the samples.
 
     Raises:
-        InvalidArgumentError: when it runs: more are wanted than there are, or a true class is not among them.
+        InvalidArgumentError: at run time, there are fewer classes than samples, or a true class is out of
+            range.
     """
 
 
 class _Fixed:
-    """A distribution that is given.
+    """A given distribution.
 
     Args:
-        weights: of all classes, float32; those that are reserved have none.
-        total: their sum as TensorFlow adds them, float32.
+        weights: weights of all classes, float32; reserved classes have none.
+        total: their sum as TensorFlow computes it, float32.
     """
 
     def __init__(self, weights: Any, total: Any) -> None:
@@ -145,28 +146,28 @@ class _Fixed:
         return at if share < self._shares[at] else self._other[at]
 
     def shares(self, classes: Any) -> Any:
-        known = (classes >= 0) & (classes < len(self._weights))
-        return np.where(known, self._weights[np.where(known, classes, 0)] / self._total, np.float32(0))
+        is_valid = (classes >= 0) & (classes < len(self._weights))
+        return np.where(is_valid, self._weights[np.where(is_valid, classes, 0)] / self._total, np.float32(0))
 
 
 def _of_file(name: str) -> list[Any]:
-    found = []
+    weights = []
     for line in read_bytes(name).decode(errors="replace").splitlines():
         try:
-            found.append(np.float32(line.rpartition(",")[2]))
+            weights.append(np.float32(line.rpartition(",")[2]))
         except ValueError:
             raise InvalidArgumentError.of(
                 f"Wrong vocabulary format at line: {line}", facts={"file": name}
             ) from None
-    return found
+    return weights
 
 
 def _fixed(
-    range_max: int, given: Sequence[Any], distortion: float, reserved: int, num_shards: int, shard: int
+    range_max: int, numbers: Sequence[Any], distortion: float, reserved: int, num_shards: int, shard: int
 ) -> _Fixed:
     weights = [np.float32(0) for word in range(reserved) if word % num_shards == shard]
     total, first = np.float32(0), len(weights)
-    for word, weight in enumerate(given, first):
+    for word, weight in enumerate(numbers, first):
         if word % num_shards == shard:
             weights.append(np.power(np.float32(weight), np.float32(distortion)))
             total += weights[-1]
@@ -214,15 +215,15 @@ def _by_given(
 
 
 class _Learned:
-    """A distribution that is counted.
+    """A distribution learned by counting.
 
     Args:
-        range_max: how many classes there are.
+        range_max: number of classes.
     """
 
     def __init__(self, range_max: int) -> None:
         self._ends = np.arange(1, range_max + 1)
-        """The weights, each added to all before it."""
+        """Cumulative sums of the weights."""
         self.lock = threading.Lock()
 
     def draw(self, words: Words) -> int:
@@ -233,7 +234,7 @@ class _Learned:
         return weights[classes].astype(np.float32) / np.float32(self._ends[-1])
 
     def count(self, classes: Any) -> None:
-        """Adds 1 to the weight of each, as long as their sum is an int32."""
+        """Add 1 to the weight of each class, as long as the sum is an int32."""
         flat = classes.reshape(-1)[: max(0, np.iinfo(np.int32).max - int(self._ends[-1]))]
         self._ends = self._ends + np.bincount(flat, minlength=len(self._ends)).cumsum()
 
@@ -260,6 +261,6 @@ def _by_seen(
     sampler = ctx.session.kernel_state(f"{ctx.op.name}/weights", lambda: _Learned(range_max))
     generator = generator_of(ctx, seed, seed2)
     with sampler.lock:
-        found = drawn(sampler, true_classes, num_true, num_sampled, unique, range_max, generator)
+        outputs = drawn(sampler, true_classes, num_true, num_sampled, unique, range_max, generator)
         sampler.count(true_classes)
-    return found
+    return outputs

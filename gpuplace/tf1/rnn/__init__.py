@@ -1,1 +1,1 @@
-"""Cells of one node, and cells with projections."""
+"""Recurrent cells of one node, and cells with projections."""

@@ -1,6 +1,6 @@
-"""Recurrent cells of which a step is one op: ``LSTMBlockCell`` and ``GRUBlockCell``.
+"""Recurrent cells whose step is one op: ``LSTMBlockCell`` and ``GRUBlockCell``.
 
-The op computes all gates at once; of the gradient another op does what is not a product of matrices.
+The op computes all gates at once. In the gradient, another op computes everything except matrix products.
 
 Source: tensorflow/core/ops/rnn_ops.cc, core/kernels/rnn/lstm_ops.h, gru_ops.h and
 tensorflow/contrib/rnn/python/ops/lstm_ops.py, gru_ops.py, release 1.15.
@@ -42,11 +42,11 @@ class LSTMBlockCell(LayerRNNCell):
 
     Args:
         num_units: size of the output and of both parts of the state.
-        forget_bias: added to the gates that forget.
-        cell_clip: the memory is kept within so much of zero; None: it is not.
-        use_peephole: the gates see the memory.
-        dtype: type of the variables; None: that of the first input.
-        reuse: share variables that are there.
+        forget_bias: added to the forget gates.
+        cell_clip: largest magnitude of the memory; None for no limit.
+        use_peephole: whether the gates see the memory.
+        dtype: dtype of the variables; None for that of the first input.
+        reuse: whether to share existing variables.
         name: name of the cell.
     """
 
@@ -72,13 +72,13 @@ class LSTMBlockCell(LayerRNNCell):
         return LSTMStateTuple(self._num_units, self._num_units)
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias, and the weights of the peepholes.
+        """Create the kernel and the bias, and the weights of the peepholes.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units = self._depth(input_shape), self._num_units
         self._kernel = self.add_variable("kernel", [depth + units, 4 * units])
@@ -88,22 +88,22 @@ class LSTMBlockCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Compute one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: not used.
 
         Raises:
-            ValueError: the state is no pair.
+            ValueError: the state is not a pair.
         """
         (state,) = args
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         memory, output = state
         peepholes = self._peepholes or [zeros([self._num_units])] * 3
-        made = apply_op(
+        outputs = apply_op(
             "LSTMBlockCell",
             x=inputs,
             cs_prev=memory,
@@ -117,11 +117,11 @@ class LSTMBlockCell(LayerRNNCell):
             cell_clip=self._cell_clip,
             use_peephole=self._use_peephole,
         ).outputs
-        return made[6], LSTMStateTuple(made[1], made[6])
+        return outputs[6], LSTMStateTuple(outputs[1], outputs[6])
 
 
 class _GRUBlock(LayerRNNCell):
-    """What both kinds of ``GRUBlockCell`` are, but for the names of their variables."""
+    """Common base of both kinds of ``GRUBlockCell``, which differ in the names of their variables."""
 
     _names = ("w_ru", "b_ru", "w_c", "b_c")
 
@@ -139,13 +139,13 @@ class _GRUBlock(LayerRNNCell):
         self._num_units = size
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes kernels and biases.
+        """Create kernels and biases.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units = self._depth(input_shape), self._num_units
         shapes = ([depth + units, 2 * units], [2 * units], [depth + units, units], [units])
@@ -157,19 +157,19 @@ class _GRUBlock(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Compute one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: not used.
         """
         (state,) = args
         gates, gate_bias, candidate, bias = self._weights
-        made = apply_op(
+        outputs = apply_op(
             "GRUBlockCell", x=inputs, h_prev=state, w_ru=gates, w_c=candidate, b_ru=gate_bias, b_c=bias
         ).outputs
-        return made[3], made[3]
+        return outputs[3], outputs[3]
 
 
 class GRUBlockCell(_GRUBlock):
@@ -178,25 +178,25 @@ class GRUBlockCell(_GRUBlock):
     Args:
         num_units: size of the output and the state.
         cell_size: the older name of ``num_units``.
-        reuse: share variables that are there.
+        reuse: whether to share existing variables.
         name: name of the cell.
 
     Raises:
-        ValueError: both sizes, or none.
+        ValueError: both sizes are given, or none.
     """
 
 
 class GRUBlockCellV2(_GRUBlock):
-    """``GRUBlockCell`` with the variables that ``GRUCell`` has, so that checkpoints of one fit the other.
+    """A ``GRUBlockCell`` with the variables of ``GRUCell``, so that their checkpoints are compatible.
 
     Args:
         num_units: size of the output and the state.
         cell_size: the older name of ``num_units``.
-        reuse: share variables that are there.
+        reuse: whether to share existing variables.
         name: name of the cell.
 
     Raises:
-        ValueError: both sizes, or none.
+        ValueError: both sizes are given, or none.
     """
 
     _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
@@ -215,9 +215,9 @@ def _require_sizes(x: Any, state: Any, w: Any, gates: int) -> None:
             raise InvalidArgumentError.of(f"{name} must be a matrix, got shape {list(array.shape)}")
     if len(x) != len(state):
         raise InvalidArgumentError.of(f"h_prev.dims(0) != batch_size: {len(state)} vs. {len(x)}")
-    wanted = (x.shape[1] + state.shape[1], gates * state.shape[1])
-    if tuple(w.shape) != wanted:
-        raise InvalidArgumentError.of(f"w has shape {list(w.shape)} where {list(wanted)} is needed")
+    expected = (x.shape[1] + state.shape[1], gates * state.shape[1])
+    if tuple(w.shape) != expected:
+        raise InvalidArgumentError.of(f"w must have shape {list(expected)}, but has {list(w.shape)}")
 
 
 @compute("LSTMBlockCell", fresh=True)
@@ -236,7 +236,7 @@ def lstm_step(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple[Any, ...]:
-    """One step: the gates i, f and o, memories and outputs, in the order of the op."""
+    """Compute one step: the gates i, f and o, memories and outputs, in the order of the op."""
     _require_sizes(x, h_prev, w, 4)
     dtype = x.dtype
     x, memory, h_prev, w, wci, wcf, wco, b = map(wide, (x, cs_prev, h_prev, w, wci, wcf, wco, b))
@@ -276,7 +276,7 @@ def lstm_step_grad(
     *,
     use_peephole: bool,
 ) -> tuple[Any, ...]:
-    """The gradients of one step: of the memory before it, of all gates, of the peepholes."""
+    """Return the gradients of one step: of the previous memory, all gates, and the peepholes."""
     _require_sizes(x, h_prev, w, 4)
     dtype = x.dtype
     cs_prev, wci, wcf, wco, i, cs, f, o, ci, co, cs_grad, h_grad = map(

@@ -1,7 +1,7 @@
 """A long short-term memory over a whole sequence in one op: ``tf.contrib.rnn.LSTMBlockFusedCell``.
 
-The op goes through the steps of `block_cells` and keeps all that they make; its gradient goes through them backwards.
-Steps from ``seq_len_max`` on are not computed: their outputs are zero.
+The op runs the steps of ``block_cells`` and keeps all intermediate results; its gradient runs them backwards.
+Steps from ``seq_len_max`` on are skipped: their outputs are zero.
 
 Source: tensorflow/core/ops/rnn_ops.cc, core/kernels/rnn/lstm_ops.cc and tensorflow/contrib/rnn/python/ops/lstm_ops.py,
 release 1.15.
@@ -40,7 +40,7 @@ __all__ = ["LSTMBlockFusedCell"]
 
 
 class LSTMBlockFusedCell(Layer):
-    """A long short-term memory of which a whole sequence is one op.
+    """A long short-term memory that processes a whole sequence in one op.
 
     >>> import gpuplace as tf
     >>> cell = tf.contrib.rnn.LSTMBlockFusedCell(4)
@@ -50,11 +50,11 @@ class LSTMBlockFusedCell(Layer):
 
     Args:
         num_units: size of the output and of both parts of the state.
-        forget_bias: added to the gates that forget.
-        cell_clip: the memory is kept within so much of zero; None: it is not.
-        use_peephole: the gates see the memory.
-        reuse: share variables that are there.
-        dtype: type of the variables; None: that of the first input.
+        forget_bias: added to the forget gates.
+        cell_clip: largest magnitude of the memory; None for no limit.
+        use_peephole: whether the gates see the memory.
+        reuse: whether to share existing variables.
+        dtype: dtype of the variables; None for that of the first input.
         name: name of the cell.
     """
 
@@ -80,13 +80,13 @@ class LSTMBlockFusedCell(Layer):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the kernel and the bias, and the weights of the peepholes.
+        """Create the kernel and the bias, and the weights of the peepholes.
 
         Args:
-            input_shape: ``[time, batch, size]``; of a list of inputs the shapes of all, ``[batch, size]`` each.
+            input_shape: ``[time, batch, size]``; for a list of inputs a list of shapes ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         one = input_shape[0] if isinstance(input_shape, list) else input_shape
         depth, units = as_shape(one)[-1].value, self._num_units
@@ -99,19 +99,20 @@ class LSTMBlockFusedCell(Layer):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """All steps.
+        """Compute all steps.
 
         Args:
             inputs: ``[time, batch, size]``, or a list of ``[batch, size]``.
-            *args: the same as keywords, in this order.
-            **kwargs: ``initial_state``, a pair of ``[batch, num_units]``; ``dtype``, for an initial state of zeros;
-                ``sequence_length``, how many steps count of each sequence, integers ``[batch]``.
+            *args: the keyword arguments, in this order.
+            **kwargs: ``initial_state``, a pair of ``[batch, num_units]``; ``dtype``, for an initial state of
+                zeros; ``sequence_length``, the number of steps in each sequence, integers ``[batch]``.
 
         Returns:
-            The outputs, as the inputs are given, and the last state of each sequence, an ``LSTMStateTuple``.
+            The outputs, in the form of the inputs, and the last state of each sequence, an
+            ``LSTMStateTuple``.
 
         Raises:
-            ValueError: neither an initial state nor a type, or the state is no pair.
+            ValueError: neither an initial state nor a dtype is given, or the state is not a pair.
         """
         return self._run(inputs, *args, **kwargs)
 
@@ -142,12 +143,12 @@ class LSTMBlockFusedCell(Layer):
             sequence_length = convert_to_tensor(sequence_length)
             most = reduce_max(sequence_length)
         peepholes = self._peepholes or [zeros([self._num_units], kind)] * 3
-        made = apply_op(
+        results = apply_op(
             "BlockLSTM", seq_len_max=cast(most, "int64"), x=inputs, cs_prev=memory, h_prev=output, w=self.kernel,
             wci=peepholes[0], wcf=peepholes[1], wco=peepholes[2], b=self.bias, forget_bias=self._forget_bias,
             cell_clip=self._cell_clip, use_peephole=self._use_peephole,
         ).outputs  # fmt: skip
-        memories, outputs = made[1], made[6]
+        memories, outputs = results[1], results[6]
         if sequence_length is None:
             last: Any = (memories[-1], outputs[-1])
         else:
@@ -167,7 +168,7 @@ def _check(seq_len_max: Any, x: Any) -> int:
     count = int(seq_len_max)
     if not 0 <= count <= len(x):
         raise InvalidArgumentError.of(
-            f"seq_len_max must be from 0 to the {len(x)} steps of x, but is {count}"
+            f"seq_len_max must be between 0 and the {len(x)} steps of x, but is {count}"
         )
     return count
 
@@ -178,16 +179,16 @@ def _block_lstm(
     forget_bias: float, cell_clip: float, use_peephole: bool,
 ) -> Any:  # fmt: skip
     count = _check(seq_len_max, x)
-    made = [xp.zeros((len(x), *cs_prev.shape), x.dtype) for _ in range(7)]
+    results = [xp.zeros((len(x), *cs_prev.shape), x.dtype) for _ in range(7)]
     for at in range(count):
         step = lstm_step(
             xp, x[at], cs_prev, h_prev, w, wci, wcf, wco, b, forget_bias=forget_bias, cell_clip=cell_clip,
             use_peephole=use_peephole,
         )  # fmt: skip
-        for rows, one in zip(made, step, strict=True):
+        for rows, one in zip(results, step, strict=True):
             rows[at] = one
         cs_prev, h_prev = step[1], step[6]
-    return tuple(made)
+    return tuple(results)
 
 
 @compute("BlockLSTMGrad", fresh=True, slow=True)
@@ -230,13 +231,13 @@ def _block_lstm_grad_shape(op: Operation) -> Any:
 @gradient("BlockLSTM")
 def _block_lstm_gradient(op: Operation, *grads: Any) -> tuple[Tensor | None, ...]:
     names = ("seq_len_max", "x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
-    made = ("i", "cs", "f", "o", "ci", "co", "h")
-    given: dict[str, Any] = dict(zip(names + made, [*op.inputs, *op.outputs], strict=True))
-    found = apply_op(
+    intermediate = ("i", "cs", "f", "o", "ci", "co", "h")
+    tensors: dict[str, Any] = dict(zip(names + intermediate, [*op.inputs, *op.outputs], strict=True))
+    gradients = apply_op(
         "BlockLSTMGrad",
-        **given,
+        **tensors,
         cs_grad=grads[1],
         h_grad=grads[6],
         use_peephole=op.attrs["use_peephole"],
     ).outputs
-    return None, *found
+    return None, *gradients

@@ -1,4 +1,4 @@
-"""Cells between layers that look up or project: ``tf.contrib.rnn.EmbeddingWrapper`` and its like.
+"""Cells with an embedding or a projection: ``tf.contrib.rnn.EmbeddingWrapper`` and similar classes.
 
 Source: tensorflow/contrib/rnn/python/ops/core_rnn_cell.py, release 1.15.
 """
@@ -22,14 +22,14 @@ __all__ = ["EmbeddingWrapper", "InputProjectionWrapper", "OutputProjectionWrappe
 
 
 class Linear:
-    """``inputs`` side by side times ``kernel``, plus ``bias``: variables of the scope in which it is made.
+    """Concatenated inputs times ``kernel``, plus ``bias``; it creates both variables in the current scope.
 
     Args:
-        inputs: one matrix or a list of them, as it is called with.
-        output_size: columns of the result.
+        inputs: one matrix or a list of them, as in later calls.
+        output_size: number of columns of the result.
 
     Raises:
-        ValueError: there is none, it is no matrix, or its number of columns is not known.
+        ValueError: there are no inputs, one is not a matrix, or its number of columns is unknown.
     """
 
     def __init__(self, inputs: TensorLike, output_size: int) -> None:
@@ -63,17 +63,17 @@ def _listed(inputs: TensorLike) -> list[Any]:
 
 
 def linear(inputs: TensorLike, output_size: int) -> Tensor:
-    """``Linear`` of inputs, made and called at once.
+    """Create a ``Linear`` of inputs and call it.
 
     Args:
         inputs: one matrix or a list of them.
-        output_size: columns of the result.
+        output_size: number of columns of the result.
     """
     return Linear(inputs, output_size)(inputs)
 
 
-class _Around(RNNCell):
-    """A cell around another one, with variables of its own."""
+class _CellWrapper(RNNCell):
+    """A cell around another cell, with its own variables."""
 
     def __init__(self, cell: Any, reuse: Any) -> None:
         super().__init__(_reuse=reuse)
@@ -82,40 +82,40 @@ class _Around(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """That of the cell inside."""
+        """The size of the inner cell."""
         return self._cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """That of the cell inside."""
+        """The size of the inner cell."""
         return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros of the cell inside.
+        """Return the zero state of the inner cell.
 
         Args:
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
-            As that of the cell inside.
+            The state of the inner cell.
         """
         with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
             return self._cell.zero_state(batch_size, dtype)
 
 
-class EmbeddingWrapper(_Around):
-    """A cell whose inputs are classes, each of which has a vector, on the CPU.
+class EmbeddingWrapper(_CellWrapper):
+    """A cell whose inputs are classes, which are looked up in an embedding on the CPU.
 
     Args:
-        cell: the cell.
-        embedding_classes: the number of classes.
-        embedding_size: the size of a vector.
-        initializer: of the vectors; None: the scope's, or numbers with variance 1.
-        reuse: share the variables of the scope.
+        cell: the inner cell.
+        embedding_classes: number of classes.
+        embedding_size: size of an embedding vector.
+        initializer: initializer of the embedding; None for the scope's, or random numbers with variance 1.
+        reuse: whether to share the variables of the scope.
 
     Raises:
-        TypeError: ``cell`` is no cell.
+        TypeError: ``cell`` is not a cell.
         ValueError: a number is not positive.
     """
 
@@ -137,7 +137,7 @@ class EmbeddingWrapper(_Around):
         self._initializer = initializer
 
     def call(self, inputs: TensorLike, state: Any) -> Any:
-        """One step.
+        """Compute one step.
 
         Args:
             inputs: the classes, integers.
@@ -159,18 +159,18 @@ class EmbeddingWrapper(_Around):
             return self._cell(embedding_lookup(vectors, reshaping.reshape(inputs, [-1])), state)
 
 
-class InputProjectionWrapper(_Around):
-    """A cell whose input goes through a dense layer.
+class InputProjectionWrapper(_CellWrapper):
+    """A cell whose input passes through a dense layer.
 
     Args:
-        cell: the cell.
-        num_proj: size of what the cell gets.
-        activation: a function of that; None: nothing more is done.
-        input_size: not used; None.
-        reuse: share the variables of the scope.
+        cell: the inner cell.
+        num_proj: size of the inner cell's input.
+        activation: activation function of the layer, or None.
+        input_size: not used; must be None.
+        reuse: whether to share the variables of the scope.
 
     Raises:
-        TypeError: ``cell`` is no cell.
+        TypeError: ``cell`` is not a cell.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class InputProjectionWrapper(_Around):
         self._linear: Linear | None = None
 
     def call(self, inputs: TensorLike, state: Any) -> Any:
-        """One step.
+        """Compute one step.
 
         Args:
             inputs: the input, ``[batch, size]``.
@@ -202,17 +202,17 @@ class InputProjectionWrapper(_Around):
         return self._cell(self._activation(projected) if self._activation else projected, state)
 
 
-class OutputProjectionWrapper(_Around):
-    """A cell whose output goes through a dense layer.
+class OutputProjectionWrapper(_CellWrapper):
+    """A cell whose output passes through a dense layer.
 
     Args:
-        cell: the cell.
+        cell: the inner cell.
         output_size: size of the output.
-        activation: a function of that; None: nothing more is done.
-        reuse: share the variables of the scope.
+        activation: activation function of the layer, or None.
+        reuse: whether to share the variables of the scope.
 
     Raises:
-        TypeError: ``cell`` is no cell.
+        TypeError: ``cell`` is not a cell.
         ValueError: the size is not positive.
     """
 
@@ -232,7 +232,7 @@ class OutputProjectionWrapper(_Around):
         return self._output_size
 
     def call(self, inputs: TensorLike, state: Any) -> Any:
-        """One step.
+        """Compute one step.
 
         Args:
             inputs: the input, ``[batch, size]``.

@@ -1,1 +1,1 @@
-"""SavedModels, trackable objects in checkpoints, and values of checkpoints in new variables."""
+"""SavedModels, trackable objects in checkpoints, and variables initialised from checkpoints."""

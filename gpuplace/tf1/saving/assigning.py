@@ -1,4 +1,4 @@
-"""Variables given the values of a checkpoint, or of arrays: ``tf.contrib.framework.assign_from_*``.
+"""Assignment of checkpoint values or arrays to variables: ``tf.contrib.framework.assign_from_*``.
 
 Source: tensorflow/contrib/framework/python/ops/variables.py, release 1.15.
 """
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 Assignment = tuple[Operation, dict[Tensor, Any]]
-"""The op that assigns, and what has to be fed to it."""
+"""The op that assigns, and its feeds."""
 
 
 def _assign(pairs: list[tuple[Any, Any]]) -> Assignment:
-    """Assigns an array to each variable."""
+    """Assign an array to each variable."""
     ops, feeds = [], {}
     for variable, value in pairs:
         fed = placeholder(
@@ -45,7 +45,7 @@ def _assign(pairs: list[tuple[Any, Any]]) -> Assignment:
     return group(*ops), feeds
 
 
-def _found(name: str) -> Any:
+def _find_variable(name: str) -> Any:
     variables = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, name)
     if not variables:
         raise ValueError(f"Variable {name} wasn't found")
@@ -58,23 +58,24 @@ def _found(name: str) -> Any:
 
 
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
-    """An op that gives variables the values of arrays.
+    """Return an op that assigns arrays to variables.
 
     Args:
-        var_names_to_values: name of a global variable to an array of as many elements.
+        var_names_to_values: dict from the name of a global variable to an array with the same number of
+            elements.
 
     Returns:
-        The op, and the dict that has to be fed to it.
+        The op and its feeds.
 
     Raises:
-        ValueError: there is no such variable, or several, or the array has another number of elements.
+        ValueError: there is no such variable, or several, or the number of elements differs.
     """
-    found = [(_found(name), value) for name, value in var_names_to_values.items()]
-    return _assign([(variable, value.reshape(variable.get_shape().as_list())) for variable, value in found])
+    pairs = [(_find_variable(name), value) for name, value in var_names_to_values.items()]
+    return _assign([(variable, value.reshape(variable.get_shape().as_list())) for variable, value in pairs])
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Session], Any]:
-    """``assign_from_values`` as a function that runs the op in a session.
+    """Return a function that runs the op of ``assign_from_values`` in a session.
 
     Args:
         var_names_to_values: as for ``assign_from_values``.
@@ -92,8 +93,8 @@ def _full_name(variable: Any) -> str:
     return name
 
 
-def _part(variable: Any, value: Any) -> Any:
-    """What a variable holds of the tensor in the file: all, or its slice."""
+def _slice_value(variable: Any, value: Any) -> Any:
+    """Return a variable's part of a tensor in the checkpoint: the whole tensor, or its slice."""
     info = getattr(variable, "_save_slice_info", None)
     if info:
         return value[tuple(slice(at, at + n) for at, n in zip(info.var_offset, info.var_shape, strict=True))]
@@ -102,35 +103,35 @@ def _part(variable: Any, value: Any) -> Any:
 
 @add_arg_scope
 def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: bool = False) -> Assignment:
-    """An op that gives variables the values of a checkpoint.
+    """Return an op that assigns the values of a checkpoint to variables.
 
     Args:
-        model_path: the checkpoint, as ``tf.train.latest_checkpoint`` gives it.
-        var_list: variables, or a dict from the name in the checkpoint to a variable or a list of them.
-        ignore_missing_vars: leave variables alone that are not in the checkpoint.
+        model_path: the checkpoint, as ``tf.train.latest_checkpoint`` returns it.
+        var_list: variables, or a dict from the name in the checkpoint to a variable or a list of variables.
+        ignore_missing_vars: whether to skip variables that are not in the checkpoint.
 
     Returns:
-        The op, and the dict that has to be fed to it.
+        The op and its feeds.
 
     Raises:
-        ValueError: a variable is not in the checkpoint, or is of another shape there.
+        ValueError: a variable is not in the checkpoint, or has another shape there.
     """
-    wanted: list[tuple[str, Any]] = []
+    variables: list[tuple[str, Any]] = []
     if isinstance(var_list, dict):
-        for name, given in var_list.items():
-            wanted += [(name, one) for one in (given if isinstance(given, list | tuple) else [given])]
+        for name, part in var_list.items():
+            variables += [(name, one) for one in (part if isinstance(part, list | tuple) else [part])]
     else:
-        wanted = [(_full_name(one), one) for one in var_list]
+        variables = [(_full_name(one), one) for one in var_list]
     reader = NewCheckpointReader(model_path)
     pairs = []
-    for name, variable in wanted:
+    for name, variable in variables:
         if not reader.has_tensor(name):
             missing = f"Checkpoint is missing variable [{name}]"
             if not ignore_missing_vars:
                 raise ValueError(missing)
             tf_logging.warning(missing)
             continue
-        value = _part(variable, reader.get_tensor(name))
+        value = _slice_value(variable, reader.get_tensor(name))
         if tuple(variable.get_shape().as_list()) != value.shape:
             raise ValueError(
                 f"Total size of new array must be unchanged for {name} lh_shape: [{value.shape}], rh_shape: "
@@ -144,16 +145,16 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
 def assign_from_checkpoint_fn(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
 ) -> Callable[[Session], None] | None:
-    """A function that gives variables the values of a checkpoint, such as ``slim.learning.train`` takes as ``init_fn``.
+    """Return a function that assigns the values of a checkpoint, for use as ``init_fn`` of ``slim.learning.train``.
 
     Args:
         model_path: the checkpoint.
         var_list: variables, or a dict from the name in the checkpoint to the variable.
-        ignore_missing_vars: leave variables alone that are not in the checkpoint.
-        reshape_variables: take values of another shape, with as many elements.
+        ignore_missing_vars: whether to skip variables that are not in the checkpoint.
+        reshape_variables: whether to accept values of another shape with the same number of elements.
 
     Returns:
-        A function of a session; None where the checkpoint has none of the variables.
+        A function of a session; None if the checkpoint has none of the variables.
 
     Raises:
         ValueError: there are no variables.
@@ -162,11 +163,11 @@ def assign_from_checkpoint_fn(
         raise ValueError("var_list cannot be empty")
     if ignore_missing_vars:
         reader = NewCheckpointReader(model_path)
-        wanted = var_list if isinstance(var_list, dict) else {one.op.name: one for one in var_list}
-        for name in wanted:
+        variables = var_list if isinstance(var_list, dict) else {one.op.name: one for one in var_list}
+        for name in variables:
             if not reader.has_tensor(name):
                 tf_logging.warning("Variable %s missing in checkpoint %s", name, model_path)
-        var_list = {name: variable for name, variable in wanted.items() if reader.has_tensor(name)}
+        var_list = {name: variable for name, variable in variables.items() if reader.has_tensor(name)}
     if not var_list:
         tf_logging.warning("No Variables to restore")
         return None

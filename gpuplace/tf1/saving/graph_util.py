@@ -1,4 +1,4 @@
-"""``tf.graph_util``: parts of GraphDefs, and variables frozen into constants.
+"""``tf.graph_util``: subgraphs of GraphDefs, and variables frozen into constants.
 
 Source: tensorflow/python/framework/graph_util_impl.py, release 1.15.
 """
@@ -29,14 +29,14 @@ _STITCHES = ("DynamicStitch", "ParallelDynamicStitch")
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether a node is one of those that TensorFlow's own device functions keep off GPUs.
+    """Return whether TensorFlow's device functions keep a node off GPUs.
 
     Args:
         node: an operation or ``NodeDef``.
-        pin_variables_on_cpu: count variables, and what changes them.
+        pin_variables_on_cpu: whether variables and ops that change them count too.
 
     Raises:
-        AssertionError: it is neither.
+        AssertionError: ``node`` is neither.
     """
     node_def: Any = node.node_def if isinstance(node, Operation) else node
     if getattr(getattr(node_def, "DESCRIPTOR", None), "name", "") != "NodeDef":
@@ -52,17 +52,17 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
-    """The part of a graph that some nodes need.
+    """Return the subgraph that some nodes need.
 
     Args:
         graph_def: a ``GraphDef``.
-        dest_nodes: list of the names of these nodes.
+        dest_nodes: list of the nodes' names.
 
     Returns:
         A ``GraphDef``, with all functions.
 
     Raises:
-        TypeError: ``graph_def`` is no such message, or ``dest_nodes`` a text.
+        TypeError: ``graph_def`` is not such a message, or ``dest_nodes`` is a string.
         AssertionError: there is no such node.
     """
     graph_def = _as_graph_def(graph_def)
@@ -83,11 +83,11 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
         waiting += [_node_name(text) for text in node.input]
         groups = [group.decode() for group in node.attr["_class"].list.s] if "_class" in node.attr else []
         waiting += [group.removeprefix("loc:@") for group in groups if group.startswith("loc:@")]
-    made = GraphDef()
-    made.node.extend(node for node in graph_def.node if node.name in kept)
-    made.library.CopyFrom(graph_def.library)
-    made.versions.CopyFrom(graph_def.versions)
-    return made
+    subgraph = GraphDef()
+    subgraph.node.extend(node for node in graph_def.node if node.name in kept)
+    subgraph.library.CopyFrom(graph_def.library)
+    subgraph.versions.CopyFrom(graph_def.versions)
+    return subgraph
 
 
 def _as_graph_def(graph_def: Any) -> Any:
@@ -103,7 +103,7 @@ def _node_name(text: str) -> str:
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
-    """The shape of a tensor, by its name as the inputs of nodes have it.
+    """Return the shape of a tensor, given its name as a node input.
 
     Args:
         graph: its graph.
@@ -123,25 +123,25 @@ def convert_variables_to_constants(
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
 ) -> Any:
-    """The part of a graph that some nodes need, with the variables' values as constants.
+    """Return the subgraph that some nodes need, with the variables' values as constants.
 
     Args:
-        sess: the session that has the values.
+        sess: the session with the variables' values.
         input_graph_def: a ``GraphDef``.
-        output_node_names: list of the names of these nodes.
-        variable_names_whitelist: the variables that become constants; None: all.
-        variable_names_blacklist: variables that do not; None: none.
+        output_node_names: list of the nodes' names.
+        variable_names_whitelist: the variables to convert; None for all.
+        variable_names_blacklist: variables not to convert, or None.
 
     Returns:
-        A ``GraphDef``. What was a variable, or read one, asks for no device any more.
+        A ``GraphDef``. Converted nodes no longer request a device.
 
     Raises:
-        ValueError: what a variable is read through is not known.
+        ValueError: a variable is read through an unsupported op.
         AssertionError: there is no such node.
     """
     part = extract_sub_graph(input_graph_def, output_node_names)
     nodes = {node.name: node for node in part.node}
-    wanted: dict[str, str] = {}
+    reads: dict[str, str] = {}
     passing: dict[str, Any] = {}
     for node in part.node:
         if node.op in REFERENCE_VARIABLES or node.op == "VarHandleOp":
@@ -150,40 +150,40 @@ def convert_variables_to_constants(
             if variable_names_blacklist is not None and node.name in variable_names_blacklist:
                 continue
             is_resource = node.op == "VarHandleOp"
-            wanted[node.name] = f"{node.name}/Read/ReadVariableOp:0" if is_resource else f"{node.name}:0"
+            reads[node.name] = f"{node.name}/Read/ReadVariableOp:0" if is_resource else f"{node.name}:0"
         elif node.op in ("ReadVariableOp", "ResourceGather"):
-            _note_passing(node, nodes, passing)
-    values = dict(zip(wanted, sess.run(list(wanted.values())))) if wanted else {}
+            _record_passing_nodes(node, nodes, passing)
+    values = dict(zip(reads, sess.run(list(reads.values())))) if reads else {}
     tf_logging.info("Froze %d variables.", len(values))
-    made = GraphDef()
+    frozen = GraphDef()
     for node in part.node:
         if node.name in values:
-            made.node.append(_constant(node.name, node.attr["dtype"], values[node.name]))
+            frozen.node.append(_constant(node.name, node.attr["dtype"], values[node.name]))
         elif node.name in passing:
-            changed = made.node.add(op=node.op, name=node.name, input=node.input)
+            changed = frozen.node.add(op=node.op, name=node.name, input=node.input)
             for name, value in node.attr.items():
                 if name != "_output_shapes":
                     changed.attr[name].CopyFrom(value)
             changed.attr["T"].CopyFrom(passing[node.name])
         elif node.op == "ReadVariableOp":
-            changed = made.node.add(op="Identity", name=node.name, input=node.input[:1])
+            changed = frozen.node.add(op="Identity", name=node.name, input=node.input[:1])
             _copy_attrs(node, changed, {"T": "dtype"})
         elif node.op == "ResourceGather":
             if node.attr["batch_dims"].i != 0:
                 raise ValueError("batch_dims != 0 is not supported by freeze_graph.")
             axis = f"{node.name}/axis"
-            made.node.append(_constant(axis, node.attr["Tindices"], 0))
-            changed = made.node.add(op="GatherV2", name=node.name, input=[*node.input[:2], axis])
+            frozen.node.append(_constant(axis, node.attr["Tindices"], 0))
+            changed = frozen.node.add(op="GatherV2", name=node.name, input=[*node.input[:2], axis])
             _copy_attrs(node, changed, {"Tparams": "dtype", "Tindices": "Tindices", "Taxis": "Tindices"})
         else:
-            made.node.append(node)
-    made.library.CopyFrom(part.library)
+            frozen.node.append(node)
+    frozen.library.CopyFrom(part.library)
     tf_logging.info("Converted %d variables to const ops.", len(values))
-    return made
+    return frozen
 
 
-def _note_passing(node: Any, nodes: Mapping[str, Any], passing: dict[str, Any]) -> None:
-    """Notes, with the type of the variable that is read, the nodes through which its handle comes."""
+def _record_passing_nodes(node: Any, nodes: Mapping[str, Any], passing: dict[str, Any]) -> None:
+    """Record the nodes that pass a variable's handle to its read, with the variable's dtype."""
     waiting = [_node_name(node.input[0])]
     while waiting:
         name = waiting.pop()
@@ -197,10 +197,10 @@ def _note_passing(node: Any, nodes: Mapping[str, Any], passing: dict[str, Any]) 
 
 
 def _constant(name: str, dtype: Any, value: Any) -> Any:
-    made = NodeDef(op="Const", name=name)
-    made.attr["dtype"].CopyFrom(dtype)
-    made.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtype_of_number(dtype.type)))
-    return made
+    constant = NodeDef(op="Const", name=name)
+    constant.attr["dtype"].CopyFrom(dtype)
+    constant.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtype_of_number(dtype.type)))
+    return constant
 
 
 def _copy_attrs(node: Any, changed: Any, attrs: Mapping[str, str]) -> None:
@@ -211,17 +211,17 @@ def _copy_attrs(node: Any, changed: Any, attrs: Mapping[str, str]) -> None:
 
 
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
-    """A graph without nodes that only training needs: checks of numbers, and identities.
+    """Return a graph without nodes that only training needs: numeric checks and identities.
 
     Args:
         input_graph: a ``GraphDef``.
-        protected_nodes: names of nodes that stay; None: none.
+        protected_nodes: names of nodes to keep, or None.
 
     Returns:
-        A ``GraphDef``. Identities that wait for other nodes, or that others wait for, stay too.
+        A ``GraphDef``. Identities with control inputs or outputs are kept too.
 
     Raises:
-        TypeError: ``input_graph`` is no such message.
+        TypeError: ``input_graph`` is not such a message.
     """
     graph_def = _as_graph_def(input_graph)
     protected = set(protected_nodes or ())
@@ -230,7 +230,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
         for node in graph_def.node
         if node.op == "CheckNumerics" and node.name not in protected
     }
-    without = [_spliced(node, checks) for node in graph_def.node if node.name not in checks]
+    without = [_bypass_removed(node, checks) for node in graph_def.node if node.name not in checks]
     waited_for = {text[1:] for node in without for text in node.input if text.startswith("^")}
     identities = {
         node.name: node.input[0]
@@ -240,20 +240,20 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
         and node.name not in waited_for
         and not any(text.startswith("^") for text in node.input)
     }
-    made = GraphDef()
-    made.node.extend(_spliced(node, identities) for node in without if node.name not in identities)
-    return made
+    pruned = GraphDef()
+    pruned.node.extend(_bypass_removed(node, identities) for node in without if node.name not in identities)
+    return pruned
 
 
-def _spliced(node: Any, removed: Mapping[str, str]) -> Any:
-    """A node with the inputs of removed nodes in the place of these; it does not wait for one any more."""
-    made = NodeDef()
-    made.CopyFrom(node)
-    del made.input[:]
+def _bypass_removed(node: Any, removed: Mapping[str, str]) -> Any:
+    """Return a node whose inputs bypass removed nodes; control inputs from removed nodes are dropped."""
+    copied = NodeDef()
+    copied.CopyFrom(node)
+    del copied.input[:]
     for text in node.input:
         if text.startswith("^") and text[1:] in removed:
             continue
         while _node_name(text) in removed:
             text = removed[_node_name(text)]
-        made.input.append(text)
-    return made
+        copied.input.append(text)
+    return copied

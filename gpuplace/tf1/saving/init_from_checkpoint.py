@@ -1,6 +1,6 @@
-"""Variables that begin with values of a checkpoint: ``tf.train.init_from_checkpoint``.
+"""Variables that start with values from a checkpoint: ``tf.train.init_from_checkpoint``.
 
-    checkpoint_initializer (RestoreV2, on a CPU) --> Assign, the variable's initializer from now on
+    checkpoint_initializer (RestoreV2, on a CPU) --> Assign, the variable's new initializer
 
 Source: tensorflow/python/training/checkpoint_utils.py, release 1.15.
 """
@@ -25,39 +25,40 @@ __all__ = ["init_from_checkpoint"]
 
 
 def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_map: Mapping[str, Any]) -> None:
-    """Makes initializers of variables read their values from a checkpoint; nothing is read before they run.
+    """Make initializers of variables read their values from a checkpoint when they run.
 
     Args:
-        ckpt_dir_or_file: the path that ``Saver.save`` returned, or a folder, of which the last checkpoint is read.
-        assignment_map: a name in the checkpoint -> a variable, the list of a variable's slices, or the name of a
-            variable made by ``get_variable``; a scope in the checkpoint, ``"scope/"`` -> a scope of the graph, for all
-            variables made by ``get_variable`` in it. ``"/"`` is the scope of everything.
+        ckpt_dir_or_file: the path that ``Saver.save`` returned, or a folder, whose last checkpoint is read.
+        assignment_map: a name in the checkpoint -> a variable, the list of a variable's slices, or the name
+            of a variable created by ``get_variable``; a scope in the checkpoint, ``"scope/"`` -> a scope of
+            the graph, for all variables created by ``get_variable`` in it. ``"/"`` is the scope of
+            everything.
 
     Raises:
-        ValueError: the checkpoint lacks a name, a shape differs, a scope is mapped to something else, or the folder
-            has no checkpoint.
+        ValueError: the checkpoint lacks a name, a shape differs, a scope is mapped to anything but a scope,
+            or the folder has no checkpoint.
         NotFoundError: there is no such checkpoint.
-        TypeError: ``assignment_map`` is no dict, or maps to something else than these.
+        TypeError: ``assignment_map`` is not a dict, or has values of another type.
     """
     if not isinstance(assignment_map, Mapping):
         raise TypeError(
             "assignment_map must be a dict from names in the checkpoint to variables or their names; got "
-            f"{assignment_map!r}. Map every name to itself for variables that are named alike"
+            f"{assignment_map!r}. If the names are equal, map each name to itself"
         )
     place = os.fspath(ckpt_dir_or_file)
     prefix = (latest_checkpoint(place) or place) if os.path.isdir(place) else place
     shapes = load_checkpoint(place).get_variable_to_shape_map()
     stored = variables_by_name()
-    for name, wanted in sorted(assignment_map.items(), key=lambda item: item[0]):
-        variable = _named(wanted, stored) if isinstance(wanted, str) else wanted
+    for name, target in sorted(assignment_map.items(), key=lambda item: item[0]):
+        variable = _stored_variable(target, stored) if isinstance(target, str) else target
         if variable is None:
-            for full_name, found in _in_scope(name, wanted, stored, shapes, place):
-                _initialize_from(found, prefix, full_name)
+            for full_name, variable_in_scope in _variables_in_scope(name, target, stored, shapes, place):
+                _initialize_from(variable_in_scope, prefix, full_name)
             continue
         if not isinstance(variable, Variable) and not _is_slices(variable):
             raise TypeError(
-                f"Cannot initialize {variable!r} from {name!r} of a checkpoint: it is neither a variable, the name of "
-                "one, nor a list of one variable's slices"
+                f"Cannot initialize {variable!r} from {name!r} in a checkpoint: it is neither a variable, a variable's "
+                "name, nor a list of one variable's slices"
             )
         if name not in shapes:
             raise ValueError(f"Tensor {name} is not found in {place} checkpoint {shapes}")
@@ -77,8 +78,8 @@ def _is_slices(value: Any) -> bool:
     )
 
 
-def _named(name: str, stored: Mapping[str, Any]) -> Any:
-    """A variable of the store, or the slices of one; None where there is neither."""
+def _stored_variable(name: str, stored: Mapping[str, Any]) -> Any:
+    """Return a variable of the store, or its slices, or None."""
     if name in stored:
         return stored[name]
     slices: list[Any] = []
@@ -87,15 +88,15 @@ def _named(name: str, stored: Mapping[str, Any]) -> Any:
     return slices or None
 
 
-def _in_scope(
-    name: str, wanted: str, stored: Mapping[str, Any], shapes: Mapping[str, Any], place: str
+def _variables_in_scope(
+    name: str, target: str, stored: Mapping[str, Any], shapes: Mapping[str, Any], place: str
 ) -> list[tuple[str, Any]]:
-    """The variables of a scope of the graph, each with its name in a scope of the checkpoint.
+    """Return the variables in a scope of the graph, each with its name in a scope of the checkpoint.
 
     Raises:
-        ValueError: ``wanted`` is no scope, or the checkpoint lacks one of them.
+        ValueError: ``wanted`` is not a scope, or the checkpoint lacks a variable.
     """
-    scope = "" if wanted == "/" else wanted.removesuffix("/")
+    scope = "" if target == "/" else target.removesuffix("/")
     if not name.endswith("/"):
         raise ValueError(
             f"Assignment map with scope only name {scope} should map to scope only {name}. "
@@ -109,12 +110,12 @@ def _in_scope(
         full_name = rest if name == "/" else name + rest
         if full_name not in shapes:
             raise ValueError(f"Tensor {full_name} ({rest} in {name}) is not found in {place} checkpoint")
-        result.append((full_name, _named(one, stored)))
+        result.append((full_name, _stored_variable(one, stored)))
     return result
 
 
 def _initialize_from(variable: Any, prefix: str, name: str) -> None:
-    """Gives a variable, or each of a list of slices, an initializer that reads a tensor of a checkpoint."""
+    """Give a variable, or each of its slices, an initializer that reads a tensor from a checkpoint."""
     for one in [variable] if isinstance(variable, Variable) else variable:
         piece: Any = slice_info_of(one)
         spec = "" if one is variable else piece.spec

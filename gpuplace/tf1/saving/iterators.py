@@ -1,4 +1,4 @@
-"""Iterators in checkpoints: how far they are is saved and restored.
+"""Iterators in checkpoints: their positions are saved and restored.
 
 >>> import gpuplace as tf
 >>> iterator = tf.data.Dataset.range(5).make_initializable_iterator()
@@ -21,12 +21,12 @@ __all__ = ["make_saveable_from_iterator"]
 
 
 class IteratorSaveable(SaveableObject):
-    """An iterator, saved as how far it is.
+    """A saveable object for the position of an iterator.
 
     Args:
-        iterator_resource: the tensor that stands for it.
+        iterator_resource: the resource tensor of the iterator.
         name: its name.
-        state_name: the name to save it under; None: that of a checkpoint of objects.
+        state_name: the name to save it under; None for that of an object-based checkpoint.
     """
 
     def __init__(self, iterator_resource: Tensor, name: str, state_name: str | None = None) -> None:
@@ -34,10 +34,10 @@ class IteratorSaveable(SaveableObject):
         super().__init__(iterator_resource, [SaveSpec(state, "", state_name or f"{name}_STATE")], name)
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """An operation that brings the iterator to where it was; it has to be initialised.
+        """Return an operation that restores the position of an iterator, which must be initialised.
 
         Args:
-            restored_tensors: what was saved.
+            restored_tensors: the saved values.
             restored_shapes: ignored.
         """
         with get_default_graph().colocate_with(self.op):
@@ -45,9 +45,9 @@ class IteratorSaveable(SaveableObject):
 
 
 def make_saveable_from_iterator(iterator: Any) -> SaveableObject:
-    """What a ``tf.train.Saver`` takes to save and restore how far an iterator is.
+    """Return an object with which a ``tf.train.Saver`` saves and restores the position of an iterator.
 
-    It is restored by going over the elements that were taken once more; the order has to be the same at every run.
+    The position is restored by repeating the consumed elements, so their order must be the same in every run.
 
     Args:
         iterator: a ``tf.data.Iterator``.

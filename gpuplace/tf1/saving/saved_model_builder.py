@@ -1,4 +1,4 @@
-"""SavedModels written: graphs with their tags and signatures, the variables they share, and files they need.
+"""SavedModels, written: graphs with tags and signatures, their shared variables, and asset files.
 
     folder/saved_model.pb          SavedModel: a MetaGraphDef for each add_meta_graph
     folder/variables/variables.*   a checkpoint
@@ -43,17 +43,17 @@ __all__ = ["SavedModelBuilder", "simple_save"]
 
 _ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
 _RESERVED = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
-"""Keys of signatures that a model has for itself."""
+"""Reserved signature keys."""
 
 
 class SavedModelBuilder:
-    """Writes a SavedModel.
+    """Writer of a SavedModel.
 
     Args:
-        export_dir: its folder, which is made where it is missing.
+        export_dir: its folder, which is created if needed.
 
     Raises:
-        AssertionError: there is something in the folder.
+        AssertionError: the folder is not empty.
     """
 
     def __init__(self, export_dir: str | bytes | os.PathLike[str]) -> None:
@@ -82,24 +82,25 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
-        """Adds the default graph, and writes the variables.
+        """Add the default graph, and write the variables.
 
         Args:
             sess: the session whose variables are written.
-            tags: by which the graph is found.
-            signature_def_map: keys to ``SignatureDef``; None: none.
-            assets_collection: constants that are paths of files, which are copied; None: none.
+            tags: tags that identify the graph.
+            signature_def_map: dict from key to ``SignatureDef``, or None.
+            assets_collection: constants with the paths of asset files, which are copied, or None.
             legacy_init_op: deprecated name of ``main_op``.
-            clear_devices: leave the devices out.
-            main_op: an operation to run when the model is loaded; None: none.
-            strip_default_attrs: leave attributes out that have their default values.
-            saver: what writes the variables; None: a new one, for all of the graph.
+            clear_devices: whether to leave out the devices.
+            main_op: an operation to run when the model is loaded, or None.
+            strip_default_attrs: whether to leave out attributes that have their default values.
+            saver: the ``Saver`` that writes the variables; None for a new one, for all variables of the
+                graph.
 
         Raises:
-            AssertionError: the variables were written before, or a signature lacks a tensor's name or dtype.
-            KeyError: the key of a signature is one that a model has for itself.
-            TypeError: ``main_op`` is no operation, or an asset no text constant.
-            ValueError: the graph has another operation to run when it is loaded.
+            AssertionError: the variables were already written, or a signature lacks a tensor's name or dtype.
+            KeyError: the key of a signature is reserved.
+            TypeError: ``main_op`` is not an operation, or an asset is not a string constant.
+            ValueError: the graph already has an operation to run when it is loaded.
         """
         if self._has_saved_variables:
             raise AssertionError(
@@ -128,23 +129,23 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
-        """Adds the default graph, which shares the variables that were written.
+        """Add the default graph, which shares the variables already written.
 
         Args:
-            tags: by which the graph is found.
-            signature_def_map: keys to ``SignatureDef``; None: none.
-            assets_collection: constants that are paths of files, which are copied; None: none.
+            tags: tags that identify the graph.
+            signature_def_map: dict from key to ``SignatureDef``, or None.
+            assets_collection: constants with the paths of asset files, which are copied, or None.
             legacy_init_op: deprecated name of ``main_op``.
-            clear_devices: leave the devices out.
-            main_op: an operation to run when the model is loaded; None: none.
-            strip_default_attrs: leave attributes out that have their default values.
-            saver: what reads the variables; None: a new one, for all of the graph.
+            clear_devices: whether to leave out the devices.
+            main_op: an operation to run when the model is loaded, or None.
+            strip_default_attrs: whether to leave out attributes that have their default values.
+            saver: the ``Saver`` that reads the variables; None for a new one, for all variables of the graph.
 
         Raises:
             AssertionError: no variables were written yet, or a signature lacks a tensor's name or dtype.
-            KeyError: the key of a signature is one that a model has for itself.
-            TypeError: ``main_op`` is no operation, or an asset no text constant.
-            ValueError: the graph has another operation to run when it is loaded.
+            KeyError: the key of a signature is reserved.
+            TypeError: ``main_op`` is not an operation, or an asset is not a string constant.
+            ValueError: the graph already has an operation to run when it is loaded.
         """
         if not self._has_saved_variables:
             raise AssertionError(
@@ -157,13 +158,13 @@ class SavedModelBuilder:
         self._add(saver or _new_saver(), tags, signature_def_map, clear_devices, strip_default_attrs)
 
     def save(self, as_text: bool = False) -> bytes:
-        """Writes the file with the graphs.
+        """Write the file with the graphs.
 
         Args:
-            as_text: write protobuf's text format.
+            as_text: whether to write protobuf's text format.
 
         Returns:
-            Its path, as bytes.
+            The path of the file, as bytes.
         """
         name = SAVED_MODEL_FILENAME_PBTXT if as_text else SAVED_MODEL_FILENAME_PB
         path = os.path.join(self._export_dir, name)
@@ -180,7 +181,7 @@ class SavedModelBuilder:
     def _add_to_graph(
         self, signatures: Mapping[str, Any] | None, assets: Sequence[Any] | None, main_op: Any
     ) -> None:
-        """Checks the signatures, copies assets, and adds collections to the graph for these and the operation."""
+        """Check the signatures, copy assets, and add collections for assets and the operation to the graph."""
         _check_signatures(signatures or {})
         for asset in self._save_assets(assets or ()):
             entry = AnyProto(type_url=_ASSET_TYPE, value=asset.SerializeToString())
@@ -196,14 +197,14 @@ class SavedModelBuilder:
         graph.add_to_collection(MAIN_OP_KEY, main_op)
 
     def _save_assets(self, assets: Sequence[Any]) -> list[Any]:
-        """Copies files; returns an ``AssetFileDef`` for each."""
+        """Copy files and return an ``AssetFileDef`` for each."""
         sources: dict[str, str] = {}
-        made = []
+        definitions = []
         for tensor in assets:
             source = _asset_path(tensor)
             name = os.path.basename(source)
-            known = sources.get(name)
-            if known is not None and known != source and not filecmp.cmp(known, source, shallow=False):
+            earlier = sources.get(name)
+            if earlier is not None and earlier != source and not filecmp.cmp(earlier, source, shallow=False):
                 count = 1
                 while f"{name}_{count}" in sources:
                     count += 1
@@ -211,9 +212,9 @@ class SavedModelBuilder:
             sources[name] = source
             asset = AssetFileDef(filename=name)
             asset.tensor_info.name = tensor.name
-            made.append(asset)
+            definitions.append(asset)
         if not sources:
-            return made
+            return definitions
         folder = os.path.join(self._export_dir, ASSETS_DIRECTORY)
         with with_op_errors(folder):
             os.makedirs(folder, exist_ok=True)
@@ -221,7 +222,7 @@ class SavedModelBuilder:
                 target = os.path.join(folder, name)
                 if not os.path.exists(target):
                     write_file(target, read_bytes(source))
-        return made
+        return definitions
 
     def _add(
         self,
@@ -231,13 +232,13 @@ class SavedModelBuilder:
         clear_devices: bool,
         strip_default_attrs: bool,
     ) -> None:
-        made = self._saved_model.meta_graphs.add()
-        made.CopyFrom(
+        meta_graph = self._saved_model.meta_graphs.add()
+        meta_graph.CopyFrom(
             saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip_default_attrs)
         )
-        made.meta_info_def.tags.extend(tags)
+        meta_graph.meta_info_def.tags.extend(tags)
         for key, signature in (signatures or {}).items():
-            made.signature_def[key].CopyFrom(signature)
+            meta_graph.signature_def[key].CopyFrom(signature)
 
 
 def _new_saver() -> Saver:
@@ -245,7 +246,7 @@ def _new_saver() -> Saver:
 
 
 def _asset_path(tensor: TensorLike) -> str:
-    """The path in a constant of one text."""
+    """Return the path in a constant with one string."""
     if not isinstance(tensor, Tensor):
         raise TypeError("Asset path tensor must be a Tensor.")
     if tensor.op.type != "Const":
@@ -294,17 +295,17 @@ def simple_save(
     outputs: Mapping[str, Any],
     legacy_init_op: Operation | None = None,
 ) -> None:
-    """Writes the default graph as a SavedModel to be served, with one signature.
+    """Write the default graph as a SavedModel for serving, with one signature.
 
     Args:
         session: the session whose variables are written.
-        export_dir: the folder, which is made where it is missing.
-        inputs: names to tensors that are fed.
-        outputs: names to tensors that are fetched.
-        legacy_init_op: an operation to run when the model is loaded; None: none.
+        export_dir: the folder, which is created if needed.
+        inputs: dict from name to a tensor to feed.
+        outputs: dict from name to a tensor to fetch.
+        legacy_init_op: an operation to run when the model is loaded, or None.
 
     Raises:
-        AssertionError: there is something in the folder.
+        AssertionError: the folder is not empty.
         ValueError: there are no inputs or no outputs.
     """
     signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}

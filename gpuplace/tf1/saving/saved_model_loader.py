@@ -1,4 +1,4 @@
-"""SavedModels loaded into a session: nodes, variables, and what is to be run first.
+"""SavedModels, loaded into a session: nodes, variables, and initial operations.
 
 Source: tensorflow/python/saved_model/loader_impl.py and main_op_impl.py, release 1.15.
 """
@@ -47,24 +47,24 @@ __all__ = [
 
 
 def parse_saved_model(export_dir: str | bytes | os.PathLike[str]) -> Any:
-    """The ``SavedModel`` in a folder.
+    """Return the ``SavedModel`` in a folder.
 
     Args:
         export_dir: the folder.
 
     Raises:
-        OSError: there is none, or the file is damaged.
+        OSError: there is no SavedModel, or its file is damaged.
     """
     folder = os.fsdecode(export_dir)
-    made = SavedModel()
+    model = SavedModel()
     path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
     try:
         if os.path.exists(path):
-            made.ParseFromString(read_bytes(path))
-            return made
+            model.ParseFromString(read_bytes(path))
+            return model
         path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
         if os.path.exists(path):
-            return text_format.Parse(read_bytes(path).decode(), made)
+            return text_format.Parse(read_bytes(path).decode(), model)
     except (DecodeError, UnicodeDecodeError, text_format.ParseError) as error:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
     raise OSError(
@@ -73,7 +73,7 @@ def parse_saved_model(export_dir: str | bytes | os.PathLike[str]) -> Any:
 
 
 def maybe_saved_model_directory(export_dir: str | bytes | os.PathLike[str]) -> bool:
-    """Whether there is the file of a SavedModel in a folder; it is not looked into.
+    """Return whether a folder contains a SavedModel file; the file is not read.
 
     Args:
         export_dir: the folder.
@@ -92,17 +92,18 @@ def load(
     import_scope: str | None = None,
     **saver_kwargs: Any,
 ) -> Any:
-    """Loads a SavedModel: adds its nodes to the session's graph, restores its variables, and runs its first operation.
+    """Load a SavedModel: add its nodes to the session's graph, restore its variables, and run its initial operation.
 
     Args:
         sess: the session.
-        tags: all tags of the graph that is wanted.
+        tags: all tags of the graph to load.
         export_dir: the model's folder.
-        import_scope: a scope for the names; None: none.
-        **saver_kwargs: what ``tf.train.import_meta_graph`` takes besides: ``clear_devices=True``, ``input_map``.
+        import_scope: a scope for the names, or None.
+        **saver_kwargs: other arguments of ``tf.train.import_meta_graph``: ``clear_devices=True``,
+            ``input_map``.
 
     Returns:
-        The ``MetaGraphDef``, with names as they are in the file.
+        The ``MetaGraphDef``, with the names in the file.
 
     Raises:
         OSError: there is no model, or its file is damaged.
@@ -112,7 +113,7 @@ def load(
 
 
 class SavedModelLoader:
-    """A SavedModel that is loaded step by step.
+    """A SavedModel that is loaded in steps.
 
     Args:
         export_dir: its folder.
@@ -132,54 +133,54 @@ class SavedModelLoader:
 
     @property
     def variables_path(self) -> str:
-        """What the names of the files with the variables begin with."""
+        """Prefix of the names of the files with the variables."""
         return os.path.join(self._folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
 
     @property
     def saved_model(self) -> Any:
-        """The model's message."""
+        """The ``SavedModel`` message."""
         return self._saved_model
 
     def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
-        """The graph with exactly these tags.
+        """Return the graph with exactly these tags.
 
         Args:
             tags: the tags.
 
         Raises:
-            RuntimeError: none has them.
+            RuntimeError: no graph has these tags.
         """
         return _tagged(self._saved_model, tags)
 
     def load_graph(
         self, graph: Graph, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
     ) -> tuple[Any, Any]:
-        """Adds the nodes to a graph.
+        """Add the nodes to a graph.
 
         Args:
             graph: the graph.
-            tags: as for `load`.
-            import_scope: the same.
-            **saver_kwargs: the same.
+            tags: as for ``load``.
+            import_scope: as for ``load``.
+            **saver_kwargs: as for ``load``.
 
         Returns:
-            The saver of the variables, None where there are none, and what ``return_elements`` asks for.
+            The saver of the variables, or None, and the ``return_elements`` if requested.
         """
-        given = MetaGraphDef()
-        given.CopyFrom(self.get_meta_graph_def_from_tags(tags))
+        meta_graph = MetaGraphDef()
+        meta_graph.CopyFrom(self.get_meta_graph_def_from_tags(tags))
         with graph.as_default():
-            return import_with_elements(given, import_scope=import_scope, **saver_kwargs)
+            return import_with_elements(meta_graph, import_scope=import_scope, **saver_kwargs)
 
     def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
-        """Restores the variables.
+        """Restore the variables.
 
         Args:
             sess: the session.
-            saver: what reads them; None: there are none.
+            saver: the ``Saver`` of the variables, or None.
             import_scope: the scope of their names.
 
         Raises:
-            ValueError: there are some, and no saver.
+            ValueError: there are variables, but no saver.
         """
         with sess.graph.as_default():
             if saver is not None:
@@ -192,12 +193,12 @@ class SavedModelLoader:
                 tf_logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
 
     def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
-        """Runs the operation that the model wants run when it is loaded.
+        """Run the model's initial operation.
 
         Args:
             sess: the session.
-            tags: as for `load`.
-            import_scope: the same.
+            tags: as for ``load``.
+            import_scope: as for ``load``.
         """
         meta_graph = self.get_meta_graph_def_from_tags(tags)
         with sess.graph.as_default():
@@ -208,26 +209,26 @@ class SavedModelLoader:
     def load(
         self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
     ) -> Any:
-        """All of these steps.
+        """Run all of these steps.
 
         Args:
             sess: the session.
-            tags: as for `load`, the function.
-            import_scope: the same.
-            **saver_kwargs: the same.
+            tags: as for the function ``load``.
+            import_scope: as for ``load``.
+            **saver_kwargs: as for ``load``.
 
         Returns:
-            The ``MetaGraphDef``, with names as they are in the file.
+            The ``MetaGraphDef``, with the names in the file.
         """
-        wanted = list(tags)
-        saver, _ = self.load_graph(sess.graph, wanted, import_scope, **saver_kwargs)
+        tag_list = list(tags)
+        saver, _ = self.load_graph(sess.graph, tag_list, import_scope, **saver_kwargs)
         self.restore_variables(sess, saver, import_scope)
-        self.run_init_ops(sess, wanted, import_scope)
-        return self.get_meta_graph_def_from_tags(wanted)
+        self.run_init_ops(sess, tag_list, import_scope)
+        return self.get_meta_graph_def_from_tags(tag_list)
 
 
 def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
-    """What a model is trained by, in the default graph; None for nothing.
+    """Return the training operation of a model in the default graph, or None.
 
     Args:
         meta_graph_def: the model's graph.
@@ -236,30 +237,30 @@ def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
     if TRAIN_OP_SIGNATURE_KEY in meta_graph_def.signature_def:
         signature = meta_graph_def.signature_def[TRAIN_OP_SIGNATURE_KEY]
         return load_op_from_signature_def(signature, TRAIN_OP_SIGNATURE_KEY, import_scope)
-    found = (
+    names = (
         get_default_graph().get_collection(TRAIN_OP_KEY)
         if TRAIN_OP_KEY in meta_graph_def.collection_def
         else []
     )
-    return found[0] if found else None
+    return names[0] if names else None
 
 
 def _tagged(model: Any, tags: Iterable[str]) -> Any:
-    """The graph with exactly these tags."""
-    wanted = set(tags)
+    """Return the graph with exactly these tags."""
+    tag_set = set(tags)
     for meta_graph in model.meta_graphs:
-        if set(meta_graph.meta_info_def.tags) == wanted:
+        if set(meta_graph.meta_info_def.tags) == tag_set:
             return meta_graph
     available = [set(meta_graph.meta_info_def.tags) for meta_graph in model.meta_graphs]
     raise RuntimeError(
-        f"MetaGraphDef associated with tags {str(sorted(wanted)).strip('[]')} could not be found in SavedModel. To"
+        f"MetaGraphDef associated with tags {str(sorted(tag_set)).strip('[]')} could not be found in SavedModel. To"
         " inspect available tag-sets in the SavedModel, please use the SavedModel CLI: `saved_model_cli`\n"
         f"available_tags: {available}"
     )
 
 
 def _init_op(meta_graph: Any, import_scope: str | None) -> Any:
-    """The operation that a model wants run when it is loaded, or None."""
+    """Return the initial operation of a model, or None."""
     graph = get_default_graph()
     if INIT_OP_SIGNATURE_KEY in meta_graph.signature_def:
         signature = meta_graph.signature_def[INIT_OP_SIGNATURE_KEY]
@@ -274,11 +275,11 @@ def _init_op(meta_graph: Any, import_scope: str | None) -> Any:
 
 
 def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict[str, str]:
-    """Names of tensors that are paths of files -> where these files are now.
+    """Return the current paths of asset files, by the name of the tensor with the path.
 
     Raises:
-        DataLossError: what is said of an asset cannot be read.
-        InvalidArgumentError: a name of a file leads out of the folder of assets.
+        DataLossError: the description of an asset cannot be parsed.
+        InvalidArgumentError: the name of a file leads out of the assets folder.
     """
     assets = list(meta_graph.asset_file_def)
     if not assets and ASSETS_KEY in meta_graph.collection_def:
@@ -288,23 +289,23 @@ def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict
         except DecodeError as error:
             raise DataLossError.of(
                 f"Cannot parse an asset of the SavedModel in {folder}: {error}",
-                hint="check that the file is complete; export the model again, or copy this one again",
+                hint="check that the file is complete; export or copy the model again",
             ) from None
-    found = {}
+    paths = {}
     for asset in assets:
         name = os.path.normpath(asset.filename)
         if os.path.isabs(name) or name.split(os.sep)[0] in (os.curdir, os.pardir):
             raise InvalidArgumentError.of(
                 f"The SavedModel in {folder} names a file outside of its assets: {asset.filename!r}",
-                hint="load only models that you trust; a model that was exported has its assets in its own folder",
+                hint="load only models that you trust; an exported model has its assets in its own folder",
             )
         path = os.path.join(folder, ASSETS_DIRECTORY, name)
-        found[prepend_name_scope(asset.tensor_info.name, import_scope)] = path
-    return found
+        paths[prepend_name_scope(asset.tensor_info.name, import_scope)] = path
+    return paths
 
 
 def main_op() -> Operation:
-    """An operation that initialises all variables and tables, for models that are loaded without values."""
+    """Return an operation that initialises all variables and tables, for models loaded without values."""
     initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
     first, second = global_variables_initializer(), local_variables_initializer()
     name = "init_all_tables"
@@ -313,7 +314,7 @@ def main_op() -> Operation:
 
 
 def main_op_with_restore(restore_op_name: Any) -> Operation:
-    """As `main_op`, and then runs another operation.
+    """Return an operation that runs ``main_op`` and then another operation.
 
     Args:
         restore_op_name: the operation.

@@ -1,4 +1,4 @@
-"""Signatures of a SavedModel: by which names its tensors are fed and fetched.
+"""Signatures of a SavedModel: the names under which its tensors are fed and fetched.
 
 >>> from gpuplace.ops.array.constant import placeholder
 >>> x = placeholder("float32", [None, 3], name="x")
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def build_tensor_info(tensor: Any) -> Any:
-    """A tensor as a ``TensorInfo``: its name, dtype and shape.
+    """Return a tensor as a ``TensorInfo``: its name, dtype and shape.
 
     Args:
         tensor: a tensor or variable, or a sparse tensor.
@@ -59,51 +59,51 @@ def build_tensor_info(tensor: Any) -> Any:
     components: list[Any] = [getattr(tensor, part, None) for part in ("indices", "values", "dense_shape")]
     if not isinstance(tensor, Tensor) and all(isinstance(part, Tensor) for part in components):
         indices, values, dense_shape = components
-        made = _info(values.dtype, tensor.get_shape())
-        made.coo_sparse.values_tensor_name = values.name
-        made.coo_sparse.indices_tensor_name = indices.name
-        made.coo_sparse.dense_shape_tensor_name = dense_shape.name
-        return made
-    made = _info(tensor.dtype, tensor.get_shape())
-    made.name = tensor.name
-    return made
+        info = _info(values.dtype, tensor.get_shape())
+        info.coo_sparse.values_tensor_name = values.name
+        info.coo_sparse.indices_tensor_name = indices.name
+        info.coo_sparse.dense_shape_tensor_name = dense_shape.name
+        return info
+    info = _info(tensor.dtype, tensor.get_shape())
+    info.name = tensor.name
+    return info
 
 
 def build_tensor_info_from_op(op: Operation | Tensor) -> Any:
-    """An operation as a ``TensorInfo``, which has its name alone.
+    """Return an operation as a ``TensorInfo``, which only has its name.
 
     Args:
         op: the operation.
     """
-    made = TensorInfo(name=op.name)
-    made.tensor_shape.unknown_rank = True
-    return made
+    info = TensorInfo(name=op.name)
+    info.tensor_shape.unknown_rank = True
+    return info
 
 
 def _info(dtype: DTypeLike, shape: TensorShape) -> Any:
-    made = TensorInfo(dtype=as_dtype(dtype).as_datatype_enum)
+    info = TensorInfo(dtype=as_dtype(dtype).as_datatype_enum)
     if shape.sizes is None:
-        made.tensor_shape.unknown_rank = True
+        info.tensor_shape.unknown_rank = True
     else:
-        made.tensor_shape.SetInParent()
+        info.tensor_shape.SetInParent()
         for size in shape.sizes:
-            made.tensor_shape.dim.add(size=-1 if size is None else size)
-    return made
+            info.tensor_shape.dim.add(size=-1 if size is None else size)
+    return info
 
 
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
 ) -> Any:
-    """The tensor that a ``TensorInfo`` names, or the sparse tensor whose parts it names.
+    """Return the tensor that a ``TensorInfo`` names, or the sparse tensor whose parts it names.
 
     Args:
         tensor_info: the message.
-        graph: its graph; None: the default one.
-        import_scope: the scope that the tensor is in; None: it has the name that the message says.
+        graph: its graph; None for the default one.
+        import_scope: the scope of the tensor; None: the message has its full name.
 
     Raises:
         KeyError: there is no such tensor.
-        ValueError: the message names none, or a tensor of a kind that gpuplace does not have.
+        ValueError: the message has no name, or an encoding that gpuplace does not support.
     """
     graph = graph or get_default_graph()
     encoding = tensor_info.WhichOneof("encoding")
@@ -126,12 +126,12 @@ def get_tensor_from_tensor_info(
 def get_element_from_tensor_info(
     tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
 ) -> Any:
-    """The operation or tensor that a ``TensorInfo`` names.
+    """Return the operation or tensor that a ``TensorInfo`` names.
 
     Args:
         tensor_info: the message.
-        graph: its graph; None: the default one.
-        import_scope: the scope that the element is in; None: it has the name that the message says.
+        graph: its graph; None for the default one.
+        import_scope: the scope of the element; None: the message has its full name.
 
     Raises:
         KeyError: there is no such element.
@@ -145,31 +145,31 @@ def build_signature_def(
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
 ) -> Any:
-    """A ``SignatureDef``.
+    """Return a ``SignatureDef``.
 
     Args:
-        inputs: names to ``TensorInfo``; None: no inputs.
-        outputs: names to ``TensorInfo``; None: no outputs.
-        method_name: what it is for, such as ``PREDICT_METHOD_NAME``; None: nothing is said.
+        inputs: dict from name to ``TensorInfo``; None for no inputs.
+        outputs: dict from name to ``TensorInfo``; None for no outputs.
+        method_name: its purpose, such as ``PREDICT_METHOD_NAME``, or None.
     """
-    made = SignatureDef()
-    for field, infos in ((made.inputs, inputs), (made.outputs, outputs)):
+    definition = SignatureDef()
+    for field, infos in ((definition.inputs, inputs), (definition.outputs, outputs)):
         for name, info in (infos or {}).items():
             field[name].CopyFrom(info)
     if method_name is not None:
-        made.method_name = method_name
-    return made
+        definition.method_name = method_name
+    return definition
 
 
 def regression_signature_def(examples: Any, predictions: TensorLike) -> Any:
-    """The ``SignatureDef`` of a model that gives a number for an example.
+    """Return the ``SignatureDef`` of a model that predicts a number for each example.
 
     Args:
         examples: a string tensor.
         predictions: a float32 tensor.
 
     Raises:
-        ValueError: one is None, or of another dtype.
+        ValueError: a tensor is None, or has another dtype.
     """
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
@@ -183,15 +183,15 @@ def regression_signature_def(examples: Any, predictions: TensorLike) -> Any:
 
 
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
-    """The ``SignatureDef`` of a model that gives classes for an example.
+    """Return the ``SignatureDef`` of a model that predicts classes for each example.
 
     Args:
         examples: a string tensor.
-        classes: a string tensor; None: there are scores alone.
-        scores: a float32 tensor; None: there are classes alone.
+        classes: a string tensor; None: there are only scores.
+        scores: a float32 tensor; None: there are only classes.
 
     Raises:
-        ValueError: one is of another dtype, or there is nothing to give.
+        ValueError: a tensor has another dtype, or both are None.
     """
     if examples is None:
         raise ValueError("Classification examples cannot be None.")
@@ -220,14 +220,14 @@ def _checked(key: str, tensor: Any, dtype: str, sentence: str) -> dict[str, Any]
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """The ``SignatureDef`` of any model.
+    """Return the ``SignatureDef`` of any model.
 
     Args:
-        inputs: names to tensors.
-        outputs: names to tensors.
+        inputs: dict from name to tensor.
+        outputs: dict from name to tensor.
 
     Raises:
-        ValueError: there are none.
+        ValueError: a dict is missing or empty.
     """
     if inputs is None or not inputs:
         raise ValueError("Prediction inputs cannot be None or empty.")
@@ -241,32 +241,32 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 
 def op_signature_def(op: Operation | Tensor, key: str) -> Any:
-    """The ``SignatureDef`` of an operation that a model has for itself.
+    """Return the ``SignatureDef`` of an operation of the model itself.
 
     Args:
         op: the operation.
-        key: under which it is found.
+        key: the key of the operation.
     """
     return build_signature_def(outputs={key: build_tensor_info_from_op(op)})
 
 
 def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str | None = None) -> Any:
-    """The operation or tensor that such a signature names, in the default graph.
+    """Return the operation or tensor that such a signature names, in the default graph.
 
     Args:
         signature_def: a ``SignatureDef``.
-        key: under which it is there.
+        key: the key of the operation.
         import_scope: the scope under which the graph was loaded.
 
     Raises:
-        NotFoundError: the graph has nothing of that name.
+        NotFoundError: the graph has no element of that name.
     """
     name = prepend_name_scope(signature_def.outputs[key].name, import_scope)
     try:
         return get_default_graph().as_graph_element(name)
     except KeyError:
         raise NotFoundError.of(
-            f'The operation "{name}" could not be found in the graph, where the signature has it for the key "{key}".'
+            f'The operation "{name}" for the signature key "{key}" could not be found in the graph.'
         ) from None
 
 
@@ -285,19 +285,19 @@ def _supervised_signature_def(
         for some in (loss, predictions, metrics)
         for key, tensor in (some or {}).items()
     }
-    given = {key: build_tensor_info(tensor) for key, tensor in inputs.items()}
-    return build_signature_def(given, outputs, method_name)
+    infos = {key: build_tensor_info(tensor) for key, tensor in inputs.items()}
+    return build_signature_def(infos, outputs, method_name)
 
 
 @variant_of(_supervised_signature_def, method_name=SUPERVISED_TRAIN_METHOD_NAME)
 def supervised_train_signature_def() -> None:
-    """The ``SignatureDef`` of a model that is trained.
+    """Return the ``SignatureDef`` of a model in training.
 
     Args:
-        inputs: names to tensors.
-        loss: the same; None: there is none.
-        predictions: the same.
-        metrics: the same.
+        inputs: dict from name to tensor.
+        loss: dict from name to tensor, or None.
+        predictions: dict from name to tensor, or None.
+        metrics: dict from name to tensor, or None.
 
     Raises:
         ValueError: there are no inputs.
@@ -306,13 +306,13 @@ def supervised_train_signature_def() -> None:
 
 @variant_of(_supervised_signature_def, method_name=SUPERVISED_EVAL_METHOD_NAME)
 def supervised_eval_signature_def() -> None:
-    """The ``SignatureDef`` of a model that is evaluated.
+    """Return the ``SignatureDef`` of a model in evaluation.
 
     Args:
-        inputs: names to tensors.
-        loss: the same; None: there is none.
-        predictions: the same.
-        metrics: the same.
+        inputs: dict from name to tensor.
+        loss: dict from name to tensor, or None.
+        predictions: dict from name to tensor, or None.
+        metrics: dict from name to tensor, or None.
 
     Raises:
         ValueError: there are no inputs.
@@ -320,10 +320,10 @@ def supervised_eval_signature_def() -> None:
 
 
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether a signature is a classification, regression or prediction, with the tensors that such a one has.
+    """Return whether a signature is a classification, regression or prediction with the required tensors.
 
     Args:
-        signature_def: a ``SignatureDef``; None is none.
+        signature_def: a ``SignatureDef``, or None, which is not valid.
     """
     if signature_def is None:
         return False

@@ -1,11 +1,11 @@
-"""``tf.wrap_function``: a function of TensorFlow 1's kind, traced once, of which parts can be taken out again.
+"""``tf.wrap_function``: a function in TensorFlow 1 style, traced once, from which parts can be pruned.
 
     graph of the function:   x ──> mul ──> add ──> y          prune(x, "mul:0")  ──>  a function x ──> mul
                              v (variable) ──┘
 
-Only what its results need runs, as in a session; a `tf.function` runs all that is stateful.
+Only the nodes that its results need run, as in a session; a ``tf.function`` runs all stateful nodes.
 
-Source: tensorflow/python/eager/wrap_function.py, release 1.15 (names, sentences).
+Source: tensorflow/python/eager/wrap_function.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = ["wrap_function"]
 
 
 class VariableHolder:
-    """The variables that a function makes.
+    """The variables that a function creates.
 
     Args:
-        fn: the function, for calls of the holder itself; None: there are none.
-        share_variables: whether one that has the name of an earlier one is that one.
+        fn: the function to call through the holder, or None.
+        share_variables: whether variables with the same name are shared.
     """
 
     def __init__(self, fn: Callable[..., Any] | None = None, share_variables: bool = False) -> None:
@@ -49,35 +49,35 @@ class VariableHolder:
         return list(self._variables_by_name.values())
 
     def variable_creator_scope(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        """Makes a variable, as ``tf.variable_creator_scope`` asks for it, and keeps it.
+        """Create and store a variable, as an argument of ``tf.variable_creator_scope``.
 
         Args:
-            next_creator: makes it.
+            next_creator: creates the variable.
             **kwargs: the arguments.
         """
         keys = kwargs.pop("collections", None) or [GraphKeys.GLOBAL_VARIABLES]
         with name_scope(kwargs.get("name"), "Variable") as scope:
             name = name_from_scope_name(scope)
-            known = self._variables_by_name.get(name) if self._share_variables else None
-            if known is None:
-                known = self._variables_by_name[name] = next_creator(**{**kwargs, "name": scope})
+            variable = self._variables_by_name.get(name) if self._share_variables else None
+            if variable is None:
+                variable = self._variables_by_name[name] = next_creator(**{**kwargs, "name": scope})
         graph = get_default_graph()
-        for key in dict.fromkeys([*keys, *((GraphKeys.TRAINABLE_VARIABLES,) if known.trainable else ())]):
-            graph.add_to_collection(key, known)
-        return known
+        for key in dict.fromkeys([*keys, *((GraphKeys.TRAINABLE_VARIABLES,) if variable.trainable else ())]):
+            graph.add_to_collection(key, variable)
+        return variable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function.
+        """Call the function.
 
         Args:
             *args: its arguments.
-            **kwargs: those by name.
+            **kwargs: its keyword arguments.
         """
         assert self._fn is not None
         return self.call_with_variable_creator_scope(self._fn)(*args, **kwargs)
 
     def call_with_variable_creator_scope(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """A function whose variables are kept here.
+        """Return a function whose variables are stored here.
 
         Args:
             fn: the function.
@@ -91,13 +91,13 @@ class VariableHolder:
 
 
 class WrappedFunction(ConcreteFunction):
-    """A function of which parts can be taken out.
+    """A function from which parts can be pruned.
 
     Args:
         fn_graph: its graph.
         variable_holder: its variables.
         attrs: attributes of the function in the library.
-        signature: what it was traced for.
+        signature: the signature it was traced with.
     """
 
     def __init__(
@@ -109,43 +109,43 @@ class WrappedFunction(ConcreteFunction):
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that it made."""
+        """The variables that it created."""
         return self._variable_holder.variables
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of them that are trained."""
-        return [one for one in self.variables if one.trainable]
+        """The trainable ones of these variables."""
+        return [variable for variable in self.variables if variable.trainable]
 
     def prune(
         self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
     ) -> WrappedFunction:
-        """A function of some nodes of this one.
+        """Return a function of a part of this function's graph.
 
         Args:
-            feeds: the tensors of this graph that it takes, or their names.
-            fetches: the tensors that it gives and the operations that it runs, in any structure, or their names.
-            name: its name; None: ``"pruned"``.
+            feeds: its arguments: tensors of this graph, or their names.
+            fetches: its results: tensors and operations in any structure, or their names.
+            name: its name; None for ``"pruned"``.
             input_signature: specs for its arguments.
 
         Raises:
-            ValueError: something is no tensor, or of another graph.
+            ValueError: an element is not a tensor, or is in another graph.
         """
         graph = self.graph
-        given = [graph.as_graph_element(one) for one in nest.flatten(feeds, opens_slices=True)]
-        if not all(isinstance(one, Tensor) for one in given):
+        feed_tensors = [graph.as_graph_element(one) for one in nest.flatten(feeds, opens_slices=True)]
+        if not all(isinstance(one, Tensor) for one in feed_tensors):
             raise ValueError("Feeds must be tensors.")
-        given = [one for one in given if one not in graph.internal_captures]
-        wanted = nest.map_structure(
+        feed_tensors = [one for one in feed_tensors if one not in graph.internal_captures]
+        nested = nest.map_structure(
             lambda one: one if nest.items(one, opens_slices=True) else self._element(one), fetches
         )
-        flat = nest.flatten(wanted, opens_slices=True)
-        made, copies = _copied(graph, given, flat, name or "pruned")
-        made.structured_outputs = nest.pack_sequence_as(
-            wanted, [copies.get(one) if isinstance(one, Tensor) else None for one in flat], opens_slices=True
+        flat = nest.flatten(nested, opens_slices=True)
+        pruned, copies = _copy_between(graph, feed_tensors, flat, name or "pruned")
+        pruned.structured_outputs = nest.pack_sequence_as(
+            nested, [copies.get(one) if isinstance(one, Tensor) else None for one in flat], opens_slices=True
         )
-        made.structured_input_signature = input_signature
-        return WrappedFunction(made, self._variable_holder)
+        pruned.structured_input_signature = input_signature
+        return WrappedFunction(pruned, self._variable_holder)
 
     def _element(self, fetch: Any) -> Any:
         if isinstance(fetch, (Tensor, Operation)) and fetch.graph is not self.graph:
@@ -156,13 +156,13 @@ class WrappedFunction(ConcreteFunction):
         return self.graph.as_graph_element(fetch)
 
 
-def _copied(
+def _copy_between(
     graph: FuncGraph, feeds: Sequence[Tensor], fetches: Sequence[Any], name: str
 ) -> tuple[FuncGraph, dict[Tensor, Tensor]]:
-    """A graph of what is between tensors of a function, and what each tensor that is fetched is there."""
+    """Return a copy of the graph between tensors of a function, and the copies of the fetched tensors."""
     sources = {tensor.op: tensor for tensor in (*feeds, *graph.internal_captures)}
     needed: set[Operation] = set(sources)
-    pending = [one.op if isinstance(one, Tensor) else one for one in fetches]
+    pending = [fetch.op if isinstance(fetch, Tensor) else fetch for fetch in fetches]
     while pending:
         op = pending.pop()
         if op not in needed:
@@ -177,26 +177,26 @@ def _copied(
         elif op in needed:
             node_def(op, message.node.add())
     with graph.outer_graph.as_default():
-        made = FuncGraph(name, collections={})
-    with made.as_default():
+        copy = FuncGraph(name, collections={})
+    with copy.as_default():
         import_graph_def(message, name="")
-    made.args = [made.get_tensor_by_name(tensor.name) for tensor in feeds]
-    made.captured = {outer: made.get_tensor_by_name(inner.name) for outer, inner in graph.captured.items()}
-    copies = {one: made.get_tensor_by_name(one.name) for one in fetches if isinstance(one, Tensor)}
-    made.outputs = [copies[one] for one in fetches if isinstance(one, Tensor)]
-    made.control_outputs = [
-        made.get_operation_by_name(one.name) for one in fetches if isinstance(one, Operation)
+    copy.args = [copy.get_tensor_by_name(tensor.name) for tensor in feeds]
+    copy.captured = {outer: copy.get_tensor_by_name(inner.name) for outer, inner in graph.captured.items()}
+    copies = {one: copy.get_tensor_by_name(one.name) for one in fetches if isinstance(one, Tensor)}
+    copy.outputs = [copies[one] for one in fetches if isinstance(one, Tensor)]
+    copy.control_outputs = [
+        copy.get_operation_by_name(one.name) for one in fetches if isinstance(one, Operation)
     ]
-    return made, copies
+    return copy, copies
 
 
 class WrappedGraph:
-    """A graph that several functions are traced in; they have variables and collections in common.
+    """A graph in which several functions are traced; they share variables and collections.
 
     Args:
-        variable_holder: keeps the variables; None: a new one, by whose names they are shared.
+        variable_holder: stores the variables; None for a new holder, which shares them by name.
         name: name of the graph.
-        collections: those that it begins with; None: none.
+        collections: initial collections, or None.
     """
 
     def __init__(
@@ -216,18 +216,18 @@ class WrappedGraph:
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that they made."""
+        """The variables that they created."""
         return self._variable_holder.variables
 
     def wrap_function(
         self, fn: Callable[..., Any], signature: Any, name: str | None = None
     ) -> WrappedFunction:
-        """Traces a function in this graph.
+        """Trace a function in this graph.
 
         Args:
-            fn: the function; it gives tensors and operations, in any structure.
-            signature: a ``TensorSpec`` for each argument that is a tensor, other arguments as they are.
-            name: its name; None: the Python function's.
+            fn: the function; it returns tensors and operations in any structure.
+            signature: a ``TensorSpec`` for each tensor argument; other arguments unchanged.
+            name: its name; None for the Python function's.
         """
         returned: list[Any] = []
 
@@ -245,7 +245,7 @@ class WrappedGraph:
             add_control_dependencies=False,
             func_graph=self.graph,
         )
-        given = self.graph.args[before:]
+        arguments = self.graph.args[before:]
         flat = nest.flatten(self.graph.structured_outputs, opens_slices=True)
         ops = nest.flatten(returned[0], opens_slices=True)
         fetches = nest.pack_sequence_as(
@@ -254,13 +254,13 @@ class WrappedGraph:
             opens_slices=True,
         )
         whole = WrappedFunction(self.graph, self._variable_holder)
-        made = whole.prune(given, fetches, name or fn.__name__, self.graph.structured_input_signature)
-        self._functions[name or fn.__name__] = made
-        return made
+        pruned = whole.prune(arguments, fetches, name or fn.__name__, self.graph.structured_input_signature)
+        self._functions[name or fn.__name__] = pruned
+        return pruned
 
 
 def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = None) -> WrappedFunction:
-    """A function of TensorFlow 1's kind: traced once, and only what its results need runs.
+    """Return a function in TensorFlow 1 style: traced once, and only the nodes that its results need run.
 
     >>> import gpuplace as tf
     >>> double = wrap_function(lambda x: x * 2.0, [tf.TensorSpec([], tf.float32)])
@@ -268,15 +268,15 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
     8.0
 
     Args:
-        fn: takes tensors and other values; it may make variables.
-        signature: a ``TensorSpec`` for each argument that is a tensor, other arguments as they are.
-        name: part of its name in the library; None: none.
+        fn: takes tensors and other values; it may create variables.
+        signature: a ``TensorSpec`` for each tensor argument; other arguments unchanged.
+        name: part of its name in the library, or None.
 
     Returns:
-        The function, which takes tensors; its method ``prune`` takes parts of it out.
+        The function, which takes tensors; its method ``prune`` extracts parts.
 
     Raises:
-        TypeError: it gives something that is no tensor.
+        TypeError: ``fn`` returns a value that is not a tensor.
     """
     holder = VariableHolder(fn)
     graph = func_graph_from_py_func(
@@ -292,12 +292,12 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
 
 
 def function_from_graph_def(graph_def: Any, inputs: TensorLike, outputs: Any) -> WrappedFunction:
-    """A function of the nodes of a graph.
+    """Return a function of the nodes of a graph.
 
     Args:
         graph_def: the ``GraphDef``.
-        inputs: the names of tensors that it takes, in any structure.
-        outputs: the names of those that it gives.
+        inputs: names of its argument tensors, in any structure.
+        outputs: names of its result tensors.
     """
 
     def imported() -> None:

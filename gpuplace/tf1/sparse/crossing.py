@@ -1,4 +1,4 @@
-"""Crosses of features: every combination of the values that columns have in a row, as one text or one hash.
+"""Feature crosses: every combination of the values that columns have in a row, as a string or a hash.
 
     row 1:  a, b   and   c     ->   a_X_c, b_X_c
 
@@ -27,7 +27,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 
 def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
-    """Returns the crosses of columns of features as texts.
+    """Return feature crosses of columns as strings.
 
     >>> import gpuplace as tf
     >>> crossed = tf.sparse.cross([tf.constant([["a", "b"]]), tf.constant([["c"]])])
@@ -35,14 +35,15 @@ def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor
     [b'a_X_c', b'b_X_c']
 
     Args:
-        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers: sparse ones are the first parts.
+        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers; sparse columns come
+            first.
         name: name of the op.
 
     Returns:
         A ``SparseTensor`` of strings.
 
     Raises:
-        TypeError: ``inputs`` is no list, or one is of another type.
+        TypeError: ``inputs`` is not a list, or a column has the wrong type.
     """
     return _crossed(inputs, False, 0, None, name)
 
@@ -50,19 +51,20 @@ def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor
 def sparse_cross_hashed(
     inputs: Sequence[Any], num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Returns the crosses of columns of features as hashes.
+    """Return feature crosses of columns as hashes.
 
     Args:
-        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers: sparse ones are the first parts.
-        num_buckets: hashes are below it; 0: any.
-        hash_key: what the hashes begin with; None: TensorFlow's number.
+        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers; sparse columns come
+            first.
+        num_buckets: hashes are smaller than this number; 0 for any.
+        hash_key: the initial hash; None for TensorFlow's number.
         name: name of the op.
 
     Returns:
         A ``SparseTensor`` of int64.
 
     Raises:
-        TypeError: ``inputs`` is no list, or one is of another type.
+        TypeError: ``inputs`` is not a list, or a column has the wrong type.
     """
     return _crossed(inputs, True, num_buckets, hash_key, name)
 
@@ -73,7 +75,7 @@ def _crossed(
     if not isinstance(inputs, (tuple, list)):
         raise TypeError("Inputs must be a list")
     columns = [one if isinstance(one, SparseTensor) else convert_to_tensor(one) for one in inputs]
-    sparse = [one for one in columns if isinstance(one, SparseTensor)]
+    sparse = [column for column in columns if isinstance(column, SparseTensor)]
     dense = [one for one in columns if not isinstance(one, SparseTensor)]
     out_type = "int64" if hashed else "string"
     any_whole = any(one.dtype.name != "string" for one in columns)
@@ -104,9 +106,9 @@ def _sparse_cross(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     for at, held, shape in zip(indices, values, shapes, strict=True):
         if at.ndim != 2 or at.shape[1] != 2 or held.ndim != 1 or shape.shape != (2,):
-            raise InvalidArgumentError.of("Input indices should be a matrix of pairs, with as many values")
+            raise InvalidArgumentError.of("Input indices must be a matrix of pairs, one for each value")
     if not shapes and not dense_inputs:
-        raise InvalidArgumentError.of("There is nothing to cross")
+        raise InvalidArgumentError.of("There are no columns to cross")
     count = int(shapes[0][0]) if shapes else dense_inputs[0].shape[0]
     if any(int(shape[0]) != count for shape in shapes) or any(one.shape[0] != count for one in dense_inputs):
         raise InvalidArgumentError.of("Expected batch size of all inputs to be the same")
@@ -118,14 +120,14 @@ def _sparse_cross(
         for row, line in enumerate(held.tolist()):
             rows[row][number] = line
     crosses = [list(itertools.product(*row)) for row in rows]
-    found = [
+    crosses_of = [
         _hash(combination, hash_key, num_buckets) if hashed_output else b"_X_".join(map(_text, combination))
         for row in crosses
         for combination in row
     ]
-    places = [(row, number) for row, made in enumerate(crosses) for number in range(len(made))]
-    out = xp.empty(len(found), object if not hashed_output else "int64")
-    for index, value in enumerate(found):
+    places = [(row, number) for row, row_crosses in enumerate(crosses) for number in range(len(row_crosses))]
+    out = xp.empty(len(crosses_of), object if not hashed_output else "int64")
+    for index, value in enumerate(crosses_of):
         out[index] = value
     widest = max((len(row) for row in crosses), default=0)
     return xp.asarray(places, "int64").reshape(-1, 2), out, xp.asarray([count, widest], "int64")
@@ -139,8 +141,8 @@ def _mixed(value: int) -> int:
     return value ^ value >> 47
 
 
-def _joined(first: int, second: int) -> int:
-    """One fingerprint of two."""
+def _combine(first: int, second: int) -> int:
+    """Return one fingerprint of two."""
     result = first ^ _FACTOR ^ _mixed(second * _FACTOR & _MASK) * _FACTOR & _MASK
     result = _mixed(result * _FACTOR & _MASK) * _FACTOR & _MASK
     return _mixed(result)
@@ -149,7 +151,7 @@ def _joined(first: int, second: int) -> int:
 def _hash(combination: Sequence[Any], key: int, buckets: int) -> int:
     result = key & _MASK
     for value in combination:
-        result = _joined(result, fingerprint64(value) if isinstance(value, bytes) else value & _MASK)
+        result = _combine(result, fingerprint64(value) if isinstance(value, bytes) else value & _MASK)
     return result % (buckets or 0x7FFFFFFFFFFFFFFF)
 
 

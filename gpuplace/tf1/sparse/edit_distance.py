@@ -1,4 +1,4 @@
-"""How many insertions, deletions and replacements make one sequence of another.
+"""Edit distance: the number of insertions, deletions and replacements between sequences.
 
 Source: tensorflow/core/kernels/edit_distance_op.cc, core/ops/array_ops.cc and tensorflow/python/ops/array_ops.py,
 release 1.15.
@@ -32,20 +32,20 @@ def edit_distance(
     normalize: bool = True,
     name: str = "edit_distance",
 ) -> Tensor:
-    """The Levenshtein distance of sequences: how many insertions, deletions and replacements lead to ``truth``.
+    """Return the Levenshtein distance of sequences: the insertions, deletions and replacements that lead to ``truth``.
 
     Args:
         hypothesis: sequences along the last axis.
-        truth: the sequences that they are compared with, of the same type and rank.
-        normalize: divide by the length of the true sequence; infinite where that is empty, but the other is not.
+        truth: the sequences to compare with, of the same dtype and rank.
+        normalize: whether to divide by the length of the true sequence; infinite if only that is empty.
         name: name of the operation.
 
     Returns:
-        float32, of the shape of the sequences without the last axis.
+        float32, with the shape of the sequences without the last axis.
 
     Raises:
-        TypeError: the arguments are not sparse, or of different types.
-        InvalidArgumentError: when it runs: ranks differ, or indices are out of bounds.
+        TypeError: the arguments are not sparse, or have different dtypes.
+        InvalidArgumentError: at run time, ranks differ, or indices are out of bounds.
     """
     parts: dict[str, Any] = {}
     for label, value in (("hypothesis", hypothesis), ("truth", truth)):
@@ -64,16 +64,16 @@ def _distance(one: list[Any], other: list[Any]) -> int:
     row = list(range(len(other) + 1))
     for number, item in enumerate(one, 1):
         before, row[0] = row[0], number
-        for at, wanted in enumerate(other, 1):
-            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (item != wanted))
+        for at, target in enumerate(other, 1):
+            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (item != target))
     return row[-1]
 
 
 def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
-    found: dict[tuple[int, ...], list[Any]] = {}
+    sequences: dict[tuple[int, ...], list[Any]] = {}
     for index, value in zip(indices.tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(index[:-1]), []).append(value)
-    return found
+        sequences.setdefault(tuple(index[:-1]), []).append(value)
+    return sequences
 
 
 def _check(what: str, indices: Any, values: Any, shape: Any) -> None:
@@ -85,7 +85,8 @@ def _check(what: str, indices: Any, values: Any, shape: Any) -> None:
         raise InvalidArgumentError.of(f"{what}_values.NumElements() != # rows in {what}_indices")
     if shape.ndim != 1 or len(shape) != indices.shape[1]:
         raise InvalidArgumentError.of(f"{what}_shape.NumElements() != # columns in {what}_indices")
-    # As in release 1.15, sequences may be longer than the shape says: only their places among the others count.
+    # As in release 1.15, sequences may be longer than their dense shape: only the order of their elements
+    # counts.
     if (indices < 0).any() or (indices[:, :-1] >= shape[:-1]).any():
         raise InvalidArgumentError.of(f"{what}_indices are out of bounds: need 0 <= index < {shape.tolist()}")
 

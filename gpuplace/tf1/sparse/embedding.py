@@ -1,4 +1,4 @@
-"""Rows of tables looked up by the ids of a sparse tensor, and combined row by row.
+"""Table rows looked up by the ids of a sparse tensor, and combined row by row.
 
     sp_ids   [[3, 1], [2]]     -->     mean(table[3], table[1])
                                        table[2]
@@ -57,7 +57,7 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: float | None = None,
 ) -> Tensor:
-    """For each row of ``sp_ids`` the rows of a table that it names, combined.
+    """Return, for each row of ``sp_ids``, the combination of the table rows that it names.
 
     >>> import gpuplace as tf
     >>> ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 0, 1], [2, 2])
@@ -66,22 +66,23 @@ def embedding_lookup_sparse(
     [[4.0], [3.0]]
 
     Args:
-        params: a table ``[rows, ...]``, or a list of tables that the rows are spread over.
-        sp_ids: the numbers of rows, int32 or int64, in row-major order; no row of it is empty.
-        sp_weights: a weight for each id, with the same positions; None: all have the same.
-        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
+        params: a table ``[rows, ...]``, or a list of tables over which the rows are partitioned.
+        sp_ids: row numbers, int32 or int64, in row-major order; no row of it is empty.
+        sp_weights: a weight for each id, with the same positions; None for equal weights.
+        partition_strategy: how rows are partitioned over several tables: ``"mod"`` in turn, ``"div"`` in
+            blocks.
         name: name of the scope of the ops.
-        combiner: ``"sum"``; ``"mean"``, by the sum of the weights; or ``"sqrtn"``, by the root of the sum of their
-            squares. None: ``"mean"``.
-        max_norm: the largest Euclidean norm that a row may have; longer ones are scaled down. None: any.
+        combiner: ``"sum"``; ``"mean"``, divided by the sum of the weights; or ``"sqrtn"``, divided by the
+            root of the sum of their squares. None for ``"mean"``.
+        max_norm: the largest Euclidean norm of a row; longer rows are scaled down. None for any.
 
     Returns:
-        ``[batch, ...]``, of the type of ``params``; float32 for float16.
+        ``[batch, ...]``, with the dtype of ``params``; float32 for float16.
 
     Raises:
         TypeError: ``sp_ids`` or ``sp_weights`` is not sparse.
-        ValueError: another ``combiner``, or what ``embedding_lookup`` does not take.
-        InvalidArgumentError: when it runs: there is no such row.
+        ValueError: ``combiner`` is unknown, or ``embedding_lookup`` rejects an argument.
+        InvalidArgumentError: at run time, there is no such row.
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINED:
@@ -96,19 +97,19 @@ def embedding_lookup_sparse(
             one.shape.assert_is_compatible_with(other.shape)
     with name_scope(name, "embedding_lookup_sparse", [*tables, *parts_of(sp_ids)]) as scope:
         segments = cast(sp_ids.indices[:, 0], int32)
-        ids, which = unique(sp_ids.values)
+        ids, positions = unique(sp_ids.values)
         rows = embedding_lookup(tables, ids, partition_strategy=partition_strategy, max_norm=max_norm)
         if rows.dtype.base_dtype in (float16, bfloat16):
             rows = cast(rows, float32)
         if sp_weights is None:
-            return _COMBINED[combiner](rows, which, segments, name=scope)
+            return _COMBINED[combiner](rows, positions, segments, name=scope)
         weights = cast(sp_weights.values, rows.dtype.base_dtype)
-        rows = gather(rows, which)
+        rows = gather(rows, positions)
         ones = fill(expand_dims(rank(rows) - 1, 0), 1)
-        known = weights.shape
+        static_shape = weights.shape
         weights = reshape(weights, concat([shape_of(weights), ones], 0))
         if rows.shape.ndims is not None:
-            weights.set_shape(known.concatenate([1] * (rows.shape.ndims - 1)))
+            weights.set_shape(static_shape.concatenate([1] * (rows.shape.ndims - 1)))
         rows = rows * weights
         if combiner == "sum":
             return segment_sum(rows, segments, name=scope)
@@ -128,25 +129,27 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: float | None = None,
 ) -> Tensor:
-    """``embedding_lookup_sparse`` that takes rows without ids, ids below zero, and weights that are not positive.
+    """Do the same as ``embedding_lookup_sparse``, but ignore invalid ids and weights, and allow empty rows.
 
     Args:
-        embedding_weights: a table ``[rows, size]``, or a list of tables that the rows are spread over.
-        sparse_ids: the numbers of rows, int32 or int64, of two axes or more; those below zero are left out.
-        sparse_weights: a weight for each id; those that are not positive are left out, but of sums. None: all the same.
+        embedding_weights: a table ``[rows, size]``, or a list of tables over which the rows are partitioned.
+        sparse_ids: row numbers, int32 or int64, with two axes or more; negative ones are left out.
+        sparse_weights: a weight for each id; ids whose weight is not positive are left out, except from sums.
+            None for equal weights.
         combiner: ``"sum"``, ``"mean"`` or ``"sqrtn"``.
-        default_id: the row for what has no ids; None: zeros.
+        default_id: the table row for rows without ids; None for zeros.
         name: name of the scope of the ops.
-        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
-        max_norm: the largest Euclidean norm that a row may have; longer ones are scaled down. None: any.
+        partition_strategy: how rows are partitioned over several tables: ``"mod"`` in turn, ``"div"`` in
+            blocks.
+        max_norm: the largest Euclidean norm of a row; longer rows are scaled down. None for any.
 
     Returns:
         ``[..., size]``: the shape of ``sparse_ids`` without its last axis, then the size of a row.
 
     Raises:
         TypeError: ids or weights are not sparse.
-        ValueError: there is no table, or another ``combiner``.
-        InvalidArgumentError: when it runs: there is no such row.
+        ValueError: there is no table, or ``combiner`` is unknown.
+        InvalidArgumentError: at run time, there is no such row.
     """
     if embedding_weights is None or (isinstance(embedding_weights, (list, tuple)) and not embedding_weights):
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
@@ -162,8 +165,8 @@ def safe_embedding_lookup_sparse(
     weighted = [] if sparse_weights is None else parts_of(sparse_weights)
     with name_scope(name, "embedding_lookup", [*tables, *parts_of(sparse_ids), *weighted]) as scope:
         shape = sparse_ids.dense_shape
-        known = shape.shape.with_rank(1)[0].value
-        count: Any = size_of(shape) if known is None else known
+        static_rank = shape.shape.with_rank(1)[0].value
+        count: Any = size_of(shape) if static_rank is None else static_rank
         rows = reduce_prod(slice_of(shape, [0], [count - 1]))
         ids = sparse_reshape(sparse_ids, [rows, gather(shape, count - 1)])
         weights = sparse_weights
@@ -193,6 +196,6 @@ def safe_embedding_lookup_sparse(
             result = where(wide, zeros_like(result), result, name=scope)
         outer = slice_of(cast(shape, int32), [0], [count - 1])
         final = reshape(result, concat([outer, slice_of(shape_of(result), [1], [-1])], 0))
-        unknown = TensorShape(None if known is None else [None] * (known - 1))
+        unknown = TensorShape(None if static_rank is None else [None] * (static_rank - 1))
         final.set_shape(unknown.concatenate(result.shape[1:]))
         return final

@@ -1,4 +1,4 @@
-"""Slices of which some rows are left out.
+"""Slices without some of their rows.
 
 Source: tensorflow/python/ops/array_ops.py (``sparse_mask``), release 1.15.
 """
@@ -15,7 +15,7 @@ __all__ = ["sparse_mask"]
 
 
 def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
-    """Returns slices without those of some indices.
+    """Return slices without those of some indices.
 
     >>> import gpuplace as tf
     >>> slices = tf.IndexedSlices(tf.constant([[1.0], [2.0], [3.0]]), tf.constant([4, 7, 9]))
@@ -25,11 +25,11 @@ def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = N
 
     Args:
         a: ``IndexedSlices``.
-        mask_indices: the indices that go; they need not be there.
+        mask_indices: the indices to leave out, which may be missing.
         name: name of the scope.
 
     Returns:
-        ``IndexedSlices`` of the rest.
+        The remaining ``IndexedSlices``.
     """
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
         kept, places = setdiff1d(a.indices, mask_indices)

@@ -1,4 +1,4 @@
-"""The values of sparse tensors in other places: reordered, reshaped, put together, cut and transposed.
+"""Sparse tensors with their values rearranged: reordered, reshaped, joined, split and transposed.
 
 Source: tensorflow/python/ops/sparse_ops.py, release 1.15.
 """
@@ -36,18 +36,18 @@ __all__ = [
 
 
 def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None = None) -> SparseTensor:
-    """The same sparse tensor with its positions in row-major order.
+    """Return the same sparse tensor with its positions in row-major order.
 
     Args:
         sp_input: the sparse tensor.
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type and shape.
+        A sparse tensor of the same dtype and shape.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: a position is out of bounds.
+        TypeError: the argument is not a sparse tensor.
+        InvalidArgumentError: at run time, a position is out of bounds.
     """
     sparse = to_sparse(sp_input)
     indices, values = apply_op(
@@ -57,16 +57,16 @@ def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None 
         input_values=sparse.values,
         input_shape=sparse.dense_shape,
     ).outputs
-    known: Any = sparse.shape
+    static: Any = sparse.shape
     return SparseTensor(
-        indices, values, known.as_list() if known.is_fully_defined() else identity(sparse.dense_shape)
+        indices, values, static.as_list() if static.is_fully_defined() else identity(sparse.dense_shape)
     )
 
 
 def sparse_reshape(
     sp_input: SparseTensor | SparseTensorValue, shape: SizesLike, name: str | None = None
 ) -> SparseTensor:
-    """The same elements in a tensor of another shape.
+    """Return a sparse tensor with another shape.
 
     Args:
         sp_input: the sparse tensor, its positions in any order.
@@ -74,16 +74,16 @@ def sparse_reshape(
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: the sizes are known and do not fit, or two are -1.
-        InvalidArgumentError: when it runs: they do not fit.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: the sizes are known not to match, or two are -1.
+        InvalidArgumentError: at run time, the sizes do not match.
     """
     sparse = to_sparse(sp_input)
-    wanted: Any = shape
-    sizes = cast(wanted, int64)
+    new_shape: Any = shape
+    sizes = cast(new_shape, int64)
     with name_scope(name, "SparseReshape", [*parts_of(sparse)]) as scope:
         indices, shape_after = apply_op(
             "SparseReshape",
@@ -92,26 +92,26 @@ def sparse_reshape(
             input_shape=sparse.dense_shape,
             new_shape=sizes,
         ).outputs
-        known = constant_value_as_shape(sizes).sizes
-        if known is not None and sparse.shape.is_fully_defined():
-            final = _reshaped(known, constant_value(sizes), sparse.shape.num_elements())
+        static_sizes = constant_value_as_shape(sizes).sizes
+        if static_sizes is not None and sparse.shape.is_fully_defined():
+            final = _reshaped(static_sizes, constant_value(sizes), sparse.shape.num_elements())
             if final is not None:
                 shape_after = constant(final, dtype=int64)
         return SparseTensor(indices, identity(sparse.values), shape_after)
 
 
-def _reshaped(wanted: tuple[int | None, ...], given: Any, total: Any) -> list[int] | None:
-    """The sizes, with the one left open; None where two are not known."""
-    if given is not None and sum(int(size) == -1 for size in given) > 1:
-        raise ValueError(f"At most one dimension can be inferred (-1). Found: {given}")
-    known = [size for size in wanted if size is not None]
-    if len(wanted) - len(known) > 1:
+def _reshaped(new_shape: tuple[int | None, ...], sizes_in_message: Any, total: Any) -> list[int] | None:
+    """Return the sizes with -1 replaced; None if more than one is unknown."""
+    if sizes_in_message is not None and sum(int(size) == -1 for size in sizes_in_message) > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {sizes_in_message}")
+    static_sizes = [size for size in new_shape if size is not None]
+    if len(new_shape) - len(static_sizes) > 1:
         return None
-    product = math.prod(known)
-    final = [total // product if size is None and product else size or 0 for size in wanted]
+    product = math.prod(static_sizes)
+    final = [total // product if size is None and product else size or 0 for size in new_shape]
     if math.prod(final) != total:
         raise ValueError(
-            f"Cannot reshape a tensor with {total} elements to shape {list(wanted)} ({math.prod(final)} elements)."
+            f"Cannot reshape a tensor with {total} elements to shape {list(new_shape)} ({math.prod(final)} elements)."
         )
     return final
 
@@ -124,30 +124,30 @@ def sparse_concat(
     concat_dim: int | None = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
-    """Sparse tensors joined along an axis.
+    """Join sparse tensors along an axis.
 
     Args:
         axis: the axis, an integer.
-        sp_inputs: the sparse tensors, of one type, a list or tuple.
+        sp_inputs: the sparse tensors, of one dtype, a list or tuple.
         name: name of the op.
-        expand_nonconcat_dim: let the other sizes differ, and take the largest.
+        expand_nonconcat_dim: whether the other sizes may differ; the result has the largest.
         concat_dim: deprecated name of ``axis``.
         expand_nonconcat_dims: another name of ``expand_nonconcat_dim``.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: no list, or something else than sparse tensors.
-        ValueError: no axis, or under both its names.
-        InvalidArgumentError: when it runs: there is no such axis, or sizes do not fit.
+        TypeError: ``sp_inputs`` is not a list, or has elements other than sparse tensors.
+        ValueError: the axis is missing, or given under both names.
+        InvalidArgumentError: at run time, there is no such axis, or sizes do not match.
     """
     axis = deprecated_argument_lookup("axis", axis, "concat_dim", concat_dim)
     if axis is None:
         raise ValueError("sparse_concat needs an axis")
     if not isinstance(sp_inputs, (list, tuple)):
         raise TypeError("Inputs must be a list or tuple.")
-    inputs = [to_sparse(one) for one in sp_inputs]
+    inputs = [to_sparse(sp_input) for sp_input in sp_inputs]
     if len(inputs) == 1:
         return inputs[0]
     shapes = [one.dense_shape for one in inputs]
@@ -165,10 +165,10 @@ def sparse_concat(
         "shapes": shapes,
     }
     indices, values, sizes = apply_op("SparseConcat", name, **arguments, concat_dim=axis).outputs
-    known = [constant_value(shape) for shape in shapes]
-    if all(shape is not None for shape in known):
-        final = np.array(known[0])
-        final[axis] = sum(shape[axis] for shape in known if shape is not None)
+    static_shapes = [constant_value(shape) for shape in shapes]
+    if all(shape is not None for shape in static_shapes):
+        final = np.array(static_shapes[0])
+        final[axis] = sum(shape[axis] for shape in static_shapes if shape is not None)
         sizes = convert_to_tensor(final)
     return SparseTensor(indices, values, sizes)
 
@@ -176,24 +176,24 @@ def sparse_concat(
 def sparse_slice(
     sp_input: SparseTensor | SparseTensorValue, start: SizesLike, size: SizesLike, name: str | None = None
 ) -> SparseTensor:
-    """A part of a sparse tensor.
+    """Return a part of a sparse tensor.
 
     Args:
         sp_input: the sparse tensor.
-        start: where the part begins, int64, ``[rank]``.
-        size: how large it is, int64, ``[rank]``; what lies outside of the tensor is left out.
+        start: start of the part, int64, ``[rank]``.
+        size: size of the part, int64, ``[rank]``; it is cut at the tensor's bounds.
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: ``start`` or ``size`` has another length.
+        TypeError: the argument is not a sparse tensor.
+        InvalidArgumentError: at run time, ``start`` or ``size`` has another length.
     """
     sparse = to_sparse(sp_input)
-    given: Any = (start, size)
-    begin, sizes = (convert_to_tensor(one, int64) for one in given)
+    bounds: Any = (start, size)
+    begin, sizes = (convert_to_tensor(one, int64) for one in bounds)
     indices, values, shape = parts_of(sparse)
     with name_scope(name, "SparseSlice", [indices, values, shape]) as scope:
         part = apply_op(
@@ -210,23 +210,23 @@ def sparse_split(
     name: str | None = None,
     split_dim: TensorLike | None = None,
 ) -> list[SparseTensor]:
-    """A sparse tensor cut along an axis; the first parts are larger by one where the size does not divide.
+    """Split a sparse tensor along an axis; if the size is not divisible, the first parts are larger by one.
 
     Args:
-        keyword_required: nothing: the other arguments are given by name.
+        keyword_required: unused: the other arguments are keywords.
         sp_input: the sparse tensor.
-        num_split: how many parts.
+        num_split: number of parts.
         axis: the axis, an integer.
         name: name of the op.
         split_dim: deprecated name of ``axis``.
 
     Returns:
-        Sparse tensors of the same type.
+        Sparse tensors of the same dtype.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: arguments are missing or not given by name.
-        InvalidArgumentError: when it runs: there is no such axis, or too many parts.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: arguments are missing or positional.
+        InvalidArgumentError: at run time, there is no such axis, or there are too many parts.
     """
     if keyword_required is not None:
         raise ValueError("Keyword arguments are required for this function.")
@@ -235,7 +235,7 @@ def sparse_split(
         if value is None:
             raise ValueError(f"{argument} is required")
     indices, values, shape = parts_of(to_sparse(sp_input))
-    found = apply_op(
+    outputs = apply_op(
         "SparseSplit",
         name,
         split_dim=axis,
@@ -244,37 +244,37 @@ def sparse_split(
         shape=shape,
         num_split=num_split,
     ).outputs
-    count = len(found) // 3
-    return [SparseTensor(found[at], found[count + at], found[2 * count + at]) for at in range(count)]
+    count = len(outputs) // 3
+    return [SparseTensor(outputs[at], outputs[count + at], outputs[2 * count + at]) for at in range(count)]
 
 
 def sparse_transpose(
     sp_input: SparseTensor, perm: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """A sparse tensor with its axes in another order.
+    """Return a sparse tensor with permuted axes.
 
     Args:
         sp_input: the sparse tensor.
-        perm: for each axis of the result which one it was, integers; None: the reverse order.
+        perm: the old axis for each axis of the result, integers; None for the reverse order.
         name: name of the scope of the ops.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        InvalidArgumentError: when it runs: this is no order of the axes.
+        InvalidArgumentError: at run time, ``perm`` is not a permutation of the axes.
     """
     with name_scope(name, "SparseTranspose", [*parts_of(sp_input)]):
-        given = perm is not None
+        has_perm = perm is not None
         if perm is None:
             sparse: Any = sp_input
             count = rank(sparse)
             perm = count - 1 - range_of(0, count, 1)
         indices = transpose(gather(transpose(sp_input.indices), perm))
-        order = constant_value(convert_to_tensor(perm)) if given else None
-        known = sp_input.shape
-        if order is not None and known.is_fully_defined():
-            sizes: Any = [known.as_list()[int(axis)] for axis in order]
+        order = constant_value(convert_to_tensor(perm)) if has_perm else None
+        static_shape = sp_input.shape
+        if order is not None and static_shape.is_fully_defined():
+            sizes: Any = [static_shape.as_list()[int(axis)] for axis in order]
         else:
             sizes = gather(sp_input.dense_shape, perm)
         return sparse_reorder(SparseTensor(indices, sp_input.values, sizes))
@@ -283,18 +283,18 @@ def sparse_transpose(
 def sparse_expand_dims(
     sp_input: SparseTensor, axis: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """A sparse tensor with one more axis, of size 1.
+    """Return a sparse tensor with one more axis, of size 1.
 
     Args:
         sp_input: the sparse tensor.
-        axis: where the axis stands, an integer; None: at the end.
+        axis: position of the new axis, an integer; None for the end.
         name: name of the scope of the ops.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: the axis is no integer.
+        TypeError: the axis is not an integer.
     """
     count = sp_input.dense_shape.shape.with_rank(1)[0].value
     axis = -1 if axis is None else axis

@@ -1,4 +1,4 @@
-"""What computes sparse tensors with the same values in other places, their shapes and gradients.
+"""Kernels of ops that rearrange sparse tensors, with their shape functions and gradients.
 
 Source: tensorflow/core/kernels/sparse_reorder_op.cc, sparse_reshape_op.cc, sparse_concat_op.cc, sparse_slice_op.cc,
 sparse_split_op.cc and tensorflow/python/ops/sparse_grad.py, release 1.15.
@@ -54,16 +54,16 @@ def _sparse_reshape(xp: Any, input_indices: Array, input_shape: Array, new_shape
         raise InvalidArgumentError.of(
             f"Input indices should be a matrix but received shape [{joined(input_indices.shape)}]"
         )
-    sizes, wanted = [int(size) for size in input_shape], [int(size) for size in new_shape]
-    open_at = [axis for axis, size in enumerate(wanted) if size == -1]
+    sizes, new_sizes = [int(size) for size in input_shape], [int(size) for size in new_shape]
+    open_at = [axis for axis, size in enumerate(new_sizes) if size == -1]
     if len(open_at) > 1:
         raise InvalidArgumentError.of(
             f"only one output dimension may be -1, not both {open_at[0]} and {open_at[1]}"
         )
-    total, product = math.prod(sizes), math.prod(size for size in wanted if size != -1)
-    if any(size < -1 for size in wanted):
-        at = next(axis for axis, size in enumerate(wanted) if size < -1)
-        raise InvalidArgumentError.of(f"size {at} must be non-negative, not {wanted[at]}")
+    total, product = math.prod(sizes), math.prod(size for size in new_sizes if size != -1)
+    if any(size < -1 for size in new_sizes):
+        at = next(axis for axis, size in enumerate(new_sizes) if size < -1)
+        raise InvalidArgumentError.of(f"size {at} must be non-negative, not {new_sizes[at]}")
     if open_at:
         if not product:
             raise InvalidArgumentError.of(
@@ -73,20 +73,20 @@ def _sparse_reshape(xp: Any, input_indices: Array, input_shape: Array, new_shape
         if total % product:
             raise InvalidArgumentError.of(
                 f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a "
-                f"multiple of {product}. input_shape={joined(sizes)} output_shape={joined(wanted)}"
+                f"multiple of {product}. input_shape={joined(sizes)} output_shape={joined(new_sizes)}"
             )
-        wanted[open_at[0]] = total // product
+        new_sizes[open_at[0]] = total // product
     elif product != total:
         raise InvalidArgumentError.of(
             f"Input to reshape is a tensor with {total} dense values, but the requested shape has {product}. "
-            f"input_shape={joined(sizes)} output_shape={joined(wanted)}"
+            f"input_shape={joined(sizes)} output_shape={joined(new_sizes)}"
         )
     numbers = numbers_of(xp, input_indices, sizes)
-    result = xp.zeros((len(input_indices), len(wanted)), xp.int64)
-    for axis, size in enumerate(wanted):
+    result = xp.zeros((len(input_indices), len(new_sizes)), xp.int64)
+    for axis, size in enumerate(new_sizes):
         if size:
-            result[:, axis] = numbers // math.prod(wanted[axis + 1 :]) % size
-    return result, xp.asarray(wanted, dtype=xp.int64)
+            result[:, axis] = numbers // math.prod(new_sizes[axis + 1 :]) % size
+    return result, xp.asarray(new_sizes, dtype=xp.int64)
 
 
 @shape_function("SparseReshape")
@@ -140,15 +140,15 @@ def _sparse_concat_shape(op: Operation) -> Any:
     count = len(op.inputs) // 3
     rows, rank = [tensor.shape for tensor in op.inputs[:count]], None
     for shape in (*rows, *[tensor.shape for tensor in op.inputs[2 * count :]]):
-        found = shape[-1].value if shape.ndims else None
-        rank = merge_sizes(rank, found)
-    known = [
+        static_rank = shape[-1].value if shape.ndims else None
+        rank = merge_sizes(rank, static_rank)
+    row_counts = [
         merge_sizes(
             shape[0].value if shape.ndims else None, values.shape[0].value if values.shape.ndims else None
         )
         for shape, values in zip(rows, op.inputs[count : 2 * count], strict=True)
     ]
-    total = None if None in known else sum(size or 0 for size in known)
+    total = None if None in row_counts else sum(size or 0 for size in row_counts)
     return ranked(total, rank), ranked(total), ranked(rank)
 
 
@@ -159,18 +159,18 @@ not_differentiable("SparseConcat", "SparseAddGrad")
 def _sparse_slice(xp: ArrayModule, indices: Any, values: Any, shape: Array, start: Array, size: Array) -> Any:
     require_sparse(indices, values, shape)
     rank = len(shape)
-    for name, given in (("start", start), ("size", size)):
-        if given.ndim != 1:
+    for name, vector in (("start", start), ("size", size)):
+        if vector.ndim != 1:
             raise InvalidArgumentError.of(
-                f"Input {name} should be a vector but received shape [{joined(given.shape)}]"
+                f"Input {name} should be a vector but received shape [{joined(vector.shape)}]"
             )
-        if len(given) != rank:
+        if len(vector) != rank:
             raise InvalidArgumentError.of(
-                f"Expected {name} to be a vector of length {rank} but got length {len(given)}"
+                f"Expected {name} to be a vector of length {rank} but got length {len(vector)}"
             )
-    begin, wanted = xp.asarray(start), xp.asarray(size)
-    inside = ((indices >= begin) & (indices < begin + wanted)).all(axis=1)
-    left = xp.maximum(xp.minimum(wanted, xp.asarray(shape) - begin), 0)
+    begin, extent = xp.asarray(start), xp.asarray(size)
+    inside = ((indices >= begin) & (indices < begin + extent)).all(axis=1)
+    left = xp.maximum(xp.minimum(extent, xp.asarray(shape) - begin), 0)
     return indices[inside] - begin, values[inside], left
 
 
@@ -199,10 +199,10 @@ def _sparse_slice_grad(
 ) -> Array:
     result = xp.zeros(len(input_indices), backprop_val_grad.dtype)
     if len(output_indices):
-        there = output_indices + xp.asarray(input_start)
-        sizes = [int(n) + 1 for n in xp.maximum(input_indices.max(axis=0), there.max(axis=0))]
+        positions = output_indices + xp.asarray(input_start)
+        sizes = [int(n) + 1 for n in xp.maximum(input_indices.max(axis=0), positions.max(axis=0))]
         order = xp.argsort(numbers_of(xp, input_indices, sizes), kind="stable")
-        at = xp.searchsorted(numbers_of(xp, input_indices, sizes)[order], numbers_of(xp, there, sizes))
+        at = xp.searchsorted(numbers_of(xp, input_indices, sizes)[order], numbers_of(xp, positions, sizes))
         result[order[at]] = backprop_val_grad
     return result
 
@@ -226,17 +226,17 @@ def _sparse_split(
         raise InvalidArgumentError.of(
             f"Input num_split should be between 1 and the splitting dimension size ({sizes[axis]}), got {num_split}"
         )
-    each, more = divmod(sizes[axis], num_split)
-    begin, found = 0, []
+    part_size, more = divmod(sizes[axis], num_split)
+    begin, parts = 0, []
     for number in range(num_split):
-        length = each + (number < more)
+        length = part_size + (number < more)
         inside = (indices[:, axis] >= begin) & (indices[:, axis] < begin + length)
         places = indices[inside]
         places[:, axis] -= begin
         part = [length if other == axis else size for other, size in enumerate(sizes)]
-        found.append((places, values[inside], xp.asarray(part, dtype=xp.int64)))
+        parts.append((places, values[inside], xp.asarray(part, dtype=xp.int64)))
         begin += length
-    return tuple(one[part] for part in range(3) for one in found)
+    return tuple(one[part] for part in range(3) for one in parts)
 
 
 @shape_function("SparseSplit")

@@ -1,4 +1,4 @@
-"""Sums and maxima of sparse tensors along axes: the ops, what computes them, their shapes and gradients.
+"""Sums and maxima of sparse tensors along axes: ops, kernels, shape functions and gradients.
 
 Source: tensorflow/python/ops/sparse_ops.py, sparse_grad.py and tensorflow/core/kernels/sparse_reduce_op.cc,
 release 1.15.
@@ -42,11 +42,11 @@ __all__ = [
 def _reduction_axes(sparse: Any, axis: TensorLike) -> Any:
     if axis is not None:
         return axis
-    known = sparse.shape.ndims
-    if known is None:
-        known = sparse.dense_shape.shape[0].value if sparse.dense_shape.shape.ndims else None
-    if known is not None:
-        return constant(np.arange(known), dtype=int32)
+    static_rank = sparse.shape.ndims
+    if static_rank is None:
+        static_rank = sparse.dense_shape.shape[0].value if sparse.dense_shape.shape.ndims else None
+    if static_rank is not None:
+        return constant(np.arange(static_rank), dtype=int32)
     return range_of(0, rank(sparse))
 
 
@@ -57,7 +57,7 @@ def _reduce(
     axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_axes)
     if not isinstance(sp_input, SparseTensor):
         raise TypeError(
-            "Input must be a SparseTensor. tf.SparseTensor(indices, values, dense_shape) makes one"
+            "Input must be a SparseTensor; create one by tf.SparseTensor(indices, values, dense_shape)"
         )
     return apply_op(
         kind,
@@ -76,22 +76,22 @@ def sparse_reduce_sum(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The sum of the elements along axes, dense.
+    """Return the sums of elements along axes, as a dense tensor.
 
     Args:
         sp_input: a sparse tensor of numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A dense tensor of the same type.
+        A dense tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
     total: Tensor = _reduce("SparseReduceSum", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
     return total
@@ -104,22 +104,22 @@ def sparse_reduce_max(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The largest of the elements that are there along axes, dense; 0 where there is none.
+    """Return the largest stored elements along axes, as a dense tensor; 0 if there are none.
 
     Args:
         sp_input: a sparse tensor of real numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A dense tensor of the same type.
+        A dense tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
     largest: Tensor = _reduce("SparseReduceMax", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
     return largest
@@ -132,25 +132,25 @@ def sparse_reduce_sum_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """``sparse_reduce_sum`` with a sparse result.
+    """Do the same as ``sparse_reduce_sum`` with a sparse result.
 
     Args:
         sp_input: a sparse tensor of numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
-    found = _reduce("SparseReduceSumSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
-    return SparseTensor(*found)
+    outputs = _reduce("SparseReduceSumSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
+    return SparseTensor(*outputs)
 
 
 def sparse_reduce_max_sparse(
@@ -160,38 +160,38 @@ def sparse_reduce_max_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """``sparse_reduce_max`` with a sparse result.
+    """Do the same as ``sparse_reduce_max`` with a sparse result.
 
     Args:
         sp_input: a sparse tensor of real numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
-    found = _reduce("SparseReduceMaxSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
-    return SparseTensor(*found)
+    outputs = _reduce("SparseReduceMaxSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
+    return SparseTensor(*outputs)
 
 
 # Kernels, shapes and gradients
 
 
 def _axes(reduction_axes: Any, rank: int) -> list[int]:
-    given = [int(axis) for axis in reduction_axes.reshape(-1)]
-    for axis in given:
+    axes = [int(axis) for axis in reduction_axes.reshape(-1)]
+    for axis in axes:
         if not -rank <= axis < rank:
             raise InvalidArgumentError.of(
                 f"Invalid reduction dimension {axis}, for input with {rank} dimensions."
             )
-    return sorted({axis % rank for axis in given})
+    return sorted({axis % rank for axis in axes})
 
 
 @compute("SparseReduceSum", "SparseReduceMax", "SparseReduceSumSparse", "SparseReduceMaxSparse", fresh=True)
@@ -213,21 +213,21 @@ def _sparse_reduce(
     inner = [sizes[axis] for axis in kept]
     shape = [1 if axis in axes else size for axis, size in enumerate(sizes)] if keep_dims else inner
     numbers = numbers_of(xp, input_indices[:, kept], inner)
-    distinct, which = groups_of(xp, numbers)
+    distinct, groups = groups_of(xp, numbers)
     if "Max" in ctx.op.type:
-        found = xp.zeros(len(distinct), input_values.dtype)
-        found[which] = input_values
-        found = apply_at(xp, "max", found, which, input_values)
+        reduced = xp.zeros(len(distinct), input_values.dtype)
+        reduced[groups] = input_values
+        reduced = apply_at(xp, "max", reduced, groups, input_values)
     else:
-        found = apply_at(xp, "add", xp.zeros(len(distinct), input_values.dtype), which, input_values)
+        reduced = apply_at(xp, "add", xp.zeros(len(distinct), input_values.dtype), groups, input_values)
     if ctx.op.type.endswith("Sparse"):
         places = xp.zeros((len(distinct), len(shape)), xp.int64)
         for column, axis in enumerate(kept):
             step = math.prod(inner[column + 1 :])
             places[:, axis if keep_dims else column] = distinct // step % inner[column]
-        return places, found, xp.asarray(shape, dtype=xp.int64)
+        return places, reduced, xp.asarray(shape, dtype=xp.int64)
     result = xp.zeros(math.prod(inner), input_values.dtype)
-    result[distinct] = found
+    result[distinct] = reduced
     return result.reshape(tuple(shape))
 
 

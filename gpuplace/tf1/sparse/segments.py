@@ -1,5 +1,4 @@
-"""Sums, means and the like of segments of rows that are gathered first: the ops, what computes them, their shapes and
-gradients.
+"""Segment sums and means of gathered rows: ops, kernels, shape functions and gradients.
 
 Source: tensorflow/python/ops/math_ops.py, math_grad.py and tensorflow/core/kernels/segment_reduction_ops.cc,
 release 1.15.
@@ -48,7 +47,7 @@ def _segment(
 
 @variant_of(_segment, kind="SparseSegmentSum")
 def sparse_segment_sum() -> None:
-    """``segment_sum`` of the rows ``indices`` of ``data``.
+    """Return ``segment_sum`` of the rows ``indices`` of ``data``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.sparse_segment_sum([[1.0], [2.0], [4.0]], [0, 2, 1], [0, 0, 1])).tolist()
@@ -56,57 +55,57 @@ def sparse_segment_sum() -> None:
 
     Args:
         data: numbers, ``[rows, ...]``.
-        indices: which rows, int32 or int64, ``[n]``.
-        segment_ids: the segment of each, int32, ``[n]``, sorted.
+        indices: the row numbers, int32 or int64, ``[n]``.
+        segment_ids: the segment of each row, int32, ``[n]``, sorted.
         name: name of the op.
-        num_segments: how many segments; None: up to the last id.
+        num_segments: number of segments; None: one more than the last id.
 
     Returns:
-        A tensor of the type of ``data``, ``[segments, ...]``.
+        A tensor with the dtype of ``data``, ``[segments, ...]``.
 
     Raises:
-        TypeError: of another type.
-        InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
+        TypeError: the dtype is wrong.
+        InvalidArgumentError: at run time, ids are not sorted, or there is no such row.
     """
 
 
 @variant_of(_segment, kind="SparseSegmentMean")
 def sparse_segment_mean() -> None:
-    """``segment_mean`` of the rows ``indices`` of ``data``.
+    """Return ``segment_mean`` of the rows ``indices`` of ``data``.
 
     Args:
         data: float32 or float64, ``[rows, ...]``.
-        indices: which rows, int32 or int64, ``[n]``.
-        segment_ids: the segment of each, int32, ``[n]``, sorted.
+        indices: the row numbers, int32 or int64, ``[n]``.
+        segment_ids: the segment of each row, int32, ``[n]``, sorted.
         name: name of the op.
-        num_segments: how many segments; None: up to the last id.
+        num_segments: number of segments; None: one more than the last id.
 
     Returns:
-        A tensor of the type of ``data``, ``[segments, ...]``.
+        A tensor with the dtype of ``data``, ``[segments, ...]``.
 
     Raises:
-        TypeError: of another type.
-        InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
+        TypeError: the dtype is wrong.
+        InvalidArgumentError: at run time, ids are not sorted, or there is no such row.
     """
 
 
 @variant_of(_segment, kind="SparseSegmentSqrtN")
 def sparse_segment_sqrt_n() -> None:
-    """The sum of the rows ``indices`` of ``data`` in each segment, divided by the square root of their number.
+    """Return each segment's sum of the rows ``indices`` of ``data``, divided by the square root of their number.
 
     Args:
         data: float32 or float64, ``[rows, ...]``.
-        indices: which rows, int32 or int64, ``[n]``.
-        segment_ids: the segment of each, int32, ``[n]``, sorted.
+        indices: the row numbers, int32 or int64, ``[n]``.
+        segment_ids: the segment of each row, int32, ``[n]``, sorted.
         name: name of the op.
-        num_segments: how many segments; None: up to the last id.
+        num_segments: number of segments; None: one more than the last id.
 
     Returns:
-        A tensor of the type of ``data``, ``[segments, ...]``.
+        A tensor with the dtype of ``data``, ``[segments, ...]``.
 
     Raises:
-        TypeError: of another type.
-        InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
+        TypeError: the dtype is wrong.
+        InvalidArgumentError: at run time, ids are not sorted, or there is no such row.
     """
 
 
@@ -117,7 +116,7 @@ _SEGMENTS = [f"SparseSegment{how}" for how in ("Sum", "Mean", "SqrtN")]
 
 
 def _weights(xp: ArrayModule, how: str, ids: Array, count: int, dtype: Array) -> Array:
-    """What the sum of each segment is divided by."""
+    """Return the divisors of the segment sums."""
     sizes = xp.maximum(xp.bincount(ids, minlength=count), 1).astype(dtype)
     return xp.sqrt(sizes) if "SqrtN" in how else sizes
 
@@ -164,7 +163,7 @@ def _sparse_segment_shape(op: Operation) -> Any:
 
 
 def _segments_shape(op: Operation, name: str) -> Any:
-    """Rows like those of the first input, as many as the last input, called ``name``, says where there is one."""
+    """Return rows like those of the first input, with their number from the last input if that is called ``name``."""
     sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
     merge_shapes(require_rank(op.inputs[1].shape, 1), require_rank(op.inputs[2].shape, 1))
     count = None

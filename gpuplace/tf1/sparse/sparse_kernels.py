@@ -1,4 +1,4 @@
-"""What computes the ops on sparse tensors, their shapes and gradients.
+"""Kernels of the ops on sparse tensors, with their shape functions and gradients.
 
 Positions are compared by their number in row-major order: ``[row, column]`` of ``[height, width]`` is
 ``row * width + column``.
@@ -134,13 +134,13 @@ def _sparse_matmul(
             f"forget a transpose?  Dimensions of A: [{height}, {inner}).  Dimensions of B: [{joined(b.shape)}]"
         )
     rows, columns = (a_indices[:, 1], a_indices[:, 0]) if adjoint_a else (a_indices[:, 0], a_indices[:, 1])
-    for which, letter, limit in ((columns, "k", inner), (rows, "m", height)):
-        outside = (which < 0) | (which >= limit)
+    for positions, letter, limit in ((columns, "k", inner), (rows, "m", height)):
+        outside = (positions < 0) | (positions >= limit)
         if outside.any():
             at = int(xp.argmax(outside))
             place = int(adjoint_a) if letter == "m" else 1 - int(adjoint_a)
             raise InvalidArgumentError.of(
-                f"{letter} ({int(which[at])}) from index[{at},{place}] out of bounds (>={limit})"
+                f"{letter} ({int(positions[at])}) from index[{at},{place}] out of bounds (>={limit})"
             )
     values = a_values.conj() if adjoint_a and a_values.dtype.kind == "c" else a_values
     parts = values[:, None] * right[columns]
@@ -198,13 +198,13 @@ def _cwise(
             f"[{joined(sizes)}] vs. [{joined(dense.shape)}]"
         )
     check_positions(xp, sp_indices, list(sizes), in_order=False)
-    there = xp.broadcast_to(dense, sizes)[tuple(sp_indices[:, axis] for axis in range(len(sizes)))]
+    dense_values = xp.broadcast_to(dense, sizes)[tuple(sp_indices[:, axis] for axis in range(len(sizes)))]
     how = ctx.op.type[len("SparseDenseCwise") :]
     if how == "Mul":
-        return sp_values * there
+        return sp_values * dense_values
     if how == "Add":
-        return sp_values + there
-    return (sp_values / there).astype(sp_values.dtype, copy=False)
+        return sp_values + dense_values
+    return (sp_values / dense_values).astype(sp_values.dtype, copy=False)
 
 
 @shape_function("SparseSoftmax")
@@ -224,24 +224,24 @@ def _cwise_grad(op: Operation, grad: Tensor) -> tuple[Any, ...]:
     y_shape = cast(shape_of(y), "int64")
     added = expand_dims(size_of(shape) - size_of(y_shape), 0)
     scaling = shape // concat([ones(added, "int64"), y_shape], 0)
-    there = slice_of(indices // scaling, concat([[0], added], 0), [-1, -1])
-    dense = gather_nd(y, there)
+    gathered = slice_of(indices // scaling, concat([[0], added], 0), [-1, -1])
+    dense = gather_nd(y, gathered)
     if op.type.endswith("Mul"):
         of_x, of_y = grad * dense, grad * values
     else:
         of_x = grad / dense
         of_y = grad * (-values / square(dense))
     zeros = zeros_like(y)
-    whole = new("SparseTensorDenseAdd", a_indices=there, a_values=of_y, a_shape=y_shape, b=zeros)
+    whole = new("SparseTensorDenseAdd", a_indices=gathered, a_values=of_y, a_shape=y_shape, b=zeros)
     return None, of_x, None, whole
 
 
 @gradient("SparseDenseCwiseAdd", "SparseSparseMaximum", "SparseSparseMinimum")
 def _no_gradient_yet(op: Operation, *grads: Tensor) -> Any:
-    # The functions of 1.15 take fewer arguments than there are gradients, hence a TypeError.
+    # The functions of 1.15 accept fewer arguments than there are gradients, hence the TypeError.
     kind = NotImplementedError if op.type == "SparseDenseCwiseAdd" else TypeError
     raise kind(
-        f"Gradient for {op.type} is not implemented. For gradients, add, or compare, dense tensors: "
+        f"Gradient for {op.type} is not implemented. Convert sparse tensors to dense ones first: "
         "tf.sparse.to_dense(x)"
     )
 
@@ -274,19 +274,19 @@ def _sparse_softmax_grad(op: Operation, grad: Tensor) -> list[Any]:
         reduction_axes=[-1],
         keep_dims=True,
     )
-    there = new("SparseDenseCwiseAdd", sp_values=grad, dense=-total, **common)
-    return [None, there * out, None]
+    combined = new("SparseDenseCwiseAdd", sp_values=grad, dense=-total, **common)
+    return [None, combined * out, None]
 
 
-def _united(xp: ArrayModule, a: Array, b: Array, sizes: list[int]) -> tuple[Any, Any, Any]:
-    """The positions of both, sorted and each once, and where those of one and the other are among them."""
+def _union_of_positions(xp: ArrayModule, a: Array, b: Array, sizes: list[int]) -> tuple[Any, Any, Any]:
+    """Return the union of both tensors' positions, sorted, and where the positions of each are in it."""
     numbers = xp.concatenate([numbers_of(xp, a, sizes), numbers_of(xp, b, sizes)])
-    distinct, which = groups_of(xp, numbers)
+    distinct, groups = groups_of(xp, numbers)
     places = xp.zeros((len(distinct), len(sizes)), xp.int64)
     for axis, size in enumerate(sizes):
         if size:
             places[:, axis] = distinct // math.prod(sizes[axis + 1 :]) % size
-    return places, which[: len(a)], which[len(a) :]
+    return places, groups[: len(a)], groups[len(a) :]
 
 
 def _same_shape(a_shape: Any, b_shape: Any) -> list[int]:
@@ -317,14 +317,14 @@ def _sparse_add(
     require_sparse(a_indices, a_values, a_shape)
     require_sparse(b_indices, b_values, b_shape)
     sizes = _same_shape(a_shape, b_shape)
-    places, of_a, of_b = _united(xp, a_indices, b_indices, sizes)
+    places, of_a, of_b = _union_of_positions(xp, a_indices, b_indices, sizes)
     total = apply_at(xp, "add", xp.zeros(len(places), a_values.dtype), of_a, a_values)
     total = apply_at(xp, "add", total, of_b, b_values)
     only_b = xp.ones(len(places), bool)
     only_b[of_a] = False
     only_a = xp.ones(len(places), bool)
     only_a[of_b] = False
-    kept = only_a | only_b | (xp.abs(total) >= thresh)  # what stands in one alone is not compared
+    kept = only_a | only_b | (xp.abs(total) >= thresh)  # elements that only one of them has are not compared
     return places[kept], total[kept], xp.asarray(sizes, dtype=xp.int64)
 
 
@@ -358,15 +358,15 @@ def _sparse_add_grad(
         [max(int(corner[axis]) for corner in corners) + 1 for axis in range(rank)] if corners else [1] * rank
     )
     kept = numbers_of(xp, sum_indices, sizes)
-    found = []
+    gradients = []
     for places in (a_indices, b_indices):
         numbers = numbers_of(xp, places, sizes)
         result = xp.zeros(len(places), backprop_val_grad.dtype)
         if len(kept):
             at = xp.minimum(xp.searchsorted(kept, numbers), len(kept) - 1)
             result = xp.where(kept[at] == numbers, backprop_val_grad[at], result)
-        found.append(result)
-    return tuple(found)
+        gradients.append(result)
+    return tuple(gradients)
 
 
 @shape_function("SparseAddGrad")
@@ -388,7 +388,7 @@ def _sparse_sparse(
 ) -> Any:
     require_sparse(a_indices, a_values, a_shape)
     require_sparse(b_indices, b_values, b_shape)
-    places, of_a, of_b = _united(xp, a_indices, b_indices, _same_shape(a_shape, b_shape))
+    places, of_a, of_b = _union_of_positions(xp, a_indices, b_indices, _same_shape(a_shape, b_shape))
     left, right = xp.zeros(len(places), a_values.dtype), xp.zeros(len(places), a_values.dtype)
     left[of_a], right[of_b] = a_values, b_values
     return places, (xp.maximum if ctx.op.type.endswith("Maximum") else xp.minimum)(left, right)

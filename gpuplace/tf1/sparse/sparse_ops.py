@@ -1,4 +1,4 @@
-"""Functions of sparse tensors: to dense ones and back, products, reductions, parts, and rows summed by segment.
+"""Functions of sparse tensors: conversions, products, reductions, parts, and segment sums.
 
 Source: tensorflow/python/ops/sparse_ops.py, array_ops.py (sparse_placeholder) and math_ops.py (sparse_segment_*),
 release 1.15.
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor that every run must feed: a ``SparseTensorValue``, or a tuple of the same three.
+    """Return a sparse placeholder, to be fed with a ``SparseTensorValue`` or a tuple of the same three arrays.
 
     >>> import gpuplace as tf
     >>> x = tf.sparse_placeholder(tf.float32)
@@ -54,12 +54,12 @@ def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | No
     7.0
 
     Args:
-        dtype: the type of the values.
-        shape: shape of the whole tensor; where a size or all of it is None, the shape is fed too.
+        dtype: dtype of the values.
+        shape: dense shape; if it or one of its sizes is None, the shape is fed too.
         name: prefix of the placeholders' names.
 
     Returns:
-        A sparse tensor of that type.
+        A sparse tensor of that dtype.
     """
     under = "" if name is None else f"{name}/"
     sizes: Any = None
@@ -67,9 +67,9 @@ def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | No
     if isinstance(shape, Tensor):
         sizes, rank = shape, shape.shape.with_rank(1)[0].value
     elif shape is not None:
-        known: Any = as_shape(shape)
-        rank, fixed = known.ndims, known.is_fully_defined()
-        sizes = convert_to_tensor(known.as_list(), int64, name=under and f"{under}shape") if fixed else None
+        static: Any = as_shape(shape)
+        rank, fixed = static.ndims, static.is_fully_defined()
+        sizes = convert_to_tensor(static.as_list(), int64, name=under and f"{under}shape") if fixed else None
     if sizes is None:
         sizes = placeholder(int64, [rank], under and f"{under}shape" or None)
     values = placeholder(dtype, [None], under and f"{under}values" or None)
@@ -84,7 +84,7 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A dense tensor from positions and values.
+    """Return a dense tensor from positions and values.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.sparse_to_dense([[0, 1], [1, 0]], [2, 2], [5, 7], default_value=-1)).tolist()
@@ -92,18 +92,18 @@ def sparse_to_dense(
 
     Args:
         sparse_indices: int32 or int64, ``[n, rank]``; ``[n]`` or a scalar for a vector.
-        output_shape: shape of the result, of the type of ``sparse_indices``.
-        sparse_values: ``[n]``, or a scalar for all positions; of any type.
+        output_shape: shape of the result, with the dtype of ``sparse_indices``.
+        sparse_values: ``[n]``, or a scalar for all positions; of any dtype.
         default_value: the value everywhere else, a scalar.
-        validate_indices: check that positions are in row-major order and occur once.
+        validate_indices: whether to check that positions are unique and in row-major order.
         name: name of the op.
 
     Returns:
-        A tensor of the type of ``sparse_values``, of shape ``output_shape``.
+        A tensor with the dtype of ``sparse_values`` and the shape ``output_shape``.
 
     Raises:
-        TypeError: types that do not fit each other.
-        InvalidArgumentError: when it runs: a position is out of bounds, or not in order, or shapes do not fit.
+        TypeError: the dtypes do not match.
+        InvalidArgumentError: at run time, a position is out of bounds or order, or shapes do not match.
     """
     return new(
         "SparseToDense",
@@ -122,20 +122,20 @@ def sparse_tensor_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The dense tensor that a sparse one stands for.
+    """Convert a sparse tensor to a dense one.
 
     Args:
         sp_input: the sparse tensor.
-        default_value: the value where it has none, a scalar; None: zero, or the empty string.
-        validate_indices: check that positions are in row-major order and occur once.
+        default_value: the value of missing elements, a scalar; None for zero, or the empty string.
+        validate_indices: whether to check that positions are unique and in row-major order.
         name: name of the op.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: a position is out of bounds, or not in order.
+        TypeError: the argument is not a sparse tensor.
+        InvalidArgumentError: at run time, a position is out of bounds or order.
     """
     sparse = to_sparse(sp_input)
     default = zeros([], sparse.dtype) if default_value is None else default_value
@@ -143,14 +143,14 @@ def sparse_tensor_to_dense(
 
 
 def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
-    """The sparse tensor of the elements that are not zero.
+    """Return a sparse tensor of the nonzero elements.
 
     Args:
         tensor: numbers.
         name: name of the scope of the ops.
 
     Returns:
-        A sparse tensor of the same type and shape.
+        A sparse tensor of the same dtype and shape.
     """
     with name_scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
@@ -166,7 +166,7 @@ def sparse_tensor_dense_matmul(
     adjoint_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of a sparse matrix with a dense one.
+    """Return the product of a sparse and a dense matrix.
 
     >>> import gpuplace as tf
     >>> a = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
@@ -175,18 +175,18 @@ def sparse_tensor_dense_matmul(
 
     Args:
         sp_a: a sparse matrix; its positions may be in any order.
-        b: a matrix of the same type.
-        adjoint_a: transpose ``sp_a`` first, and conjugate it.
-        adjoint_b: transpose ``b`` first, and conjugate it.
+        b: a matrix of the same dtype.
+        adjoint_a: whether to use the adjoint of ``sp_a``.
+        adjoint_b: whether to use the adjoint of ``b``.
         name: name of the op.
 
     Returns:
-        A matrix of the same type.
+        A matrix of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor, or of another type.
-        ValueError: the sizes are known and do not fit.
-        InvalidArgumentError: when it runs: a position is out of bounds, or sizes do not fit.
+        TypeError: ``sp_a`` is not a sparse tensor, or the dtypes differ.
+        ValueError: the sizes are known not to match.
+        InvalidArgumentError: at run time, a position is out of bounds, or sizes do not match.
     """
     sparse = to_sparse(sp_a)
     indices, values, shape = parts_of(sparse)
@@ -197,18 +197,18 @@ def sparse_tensor_dense_matmul(
 
 
 def sparse_retain(sp_input: SparseTensor | SparseTensorValue, to_retain: TensorLike) -> SparseTensor:
-    """A sparse tensor of some of the elements.
+    """Return a sparse tensor with a part of the elements.
 
     Args:
         sp_input: the sparse tensor.
-        to_retain: bool, ``[n]``: which elements.
+        to_retain: bool, ``[n]``: the elements to keep.
 
     Returns:
-        A sparse tensor of the same type and shape.
+        A sparse tensor of the same dtype and shape.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: ``to_retain`` is no vector, or of another length.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: ``to_retain`` is not a vector, or has another length.
     """
     sparse = to_sparse(sp_input)
     chosen = convert_to_tensor(to_retain)
@@ -222,19 +222,19 @@ def sparse_retain(sp_input: SparseTensor | SparseTensorValue, to_retain: TensorL
 def sparse_reset_shape(
     sp_input: SparseTensor | SparseTensorValue, new_shape: SizesLike | None = None
 ) -> SparseTensor:
-    """The same elements in a tensor of other sizes.
+    """Return a sparse tensor with other dense sizes.
 
     Args:
         sp_input: the sparse tensor.
-        new_shape: the sizes, at least those it has; None: as small as its elements allow.
+        new_shape: the sizes, at least as large as now; None: the smallest possible.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: the sizes are known and too small.
-        InvalidArgumentError: when it runs: they are too small.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: the sizes are known to be too small.
+        InvalidArgumentError: at run time, the sizes are too small.
     """
     sparse = to_sparse(sp_input)
     indices, values, old = identity(sparse.indices), identity(sparse.values), identity(sparse.dense_shape)
@@ -242,21 +242,21 @@ def sparse_reset_shape(
         below = reduce_max(indices, axis=0)
         sizes: Any = maximum(constant(0, dtype=int64), add(below, ones_like(old)))
         return SparseTensor(indices, values, sizes)
-    wanted: Any = new_shape
-    sizes = convert_to_tensor(wanted)
+    target: Any = new_shape
+    sizes = convert_to_tensor(target)
     sizes.set_shape(sizes.shape.with_rank(1))
     sizes = cast(sizes, int64)
     if sizes.shape.ndims is not None:
         sizes.shape[0].merge_with(old.shape.with_rank(1)[0])
-    known = constant_value(sizes)
-    if known is not None and sparse.shape.is_fully_defined():
+    static_sizes = constant_value(sizes)
+    if static_sizes is not None and sparse.shape.is_fully_defined():
         before = np.array(sparse.shape.as_list())
-        if not (before <= known).all():
+        if not (before <= static_sizes).all():
             raise ValueError(
                 "Requested new_shape should have dimension sizes >= sp_input.shape.  Found new_shape "
-                f"({before}), sp_input.shape ({known})."
+                f"({before}), sp_input.shape ({static_sizes})."
             )
-        return SparseTensor(indices, values, known)
+        return SparseTensor(indices, values, static_sizes)
     sizes = with_dependencies([assert_equal(shape_of(old), shape_of(sizes))], sizes)
     sizes = with_dependencies([assert_less_equal(old, sizes)], sizes)
     return SparseTensor(indices, values, sizes)
@@ -265,19 +265,19 @@ def sparse_reset_shape(
 def sparse_fill_empty_rows(
     sp_input: SparseTensor | SparseTensorValue, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """A sparse matrix with an element in the first column of every row that had none.
+    """Return a sparse matrix with an element in the first column of each empty row.
 
     Args:
         sp_input: the sparse matrix.
-        default_value: the element, a scalar of its type.
+        default_value: the element, a scalar of its dtype.
         name: name of the scope of the op.
 
     Returns:
-        The sparse matrix, and for each row whether it was empty.
+        The sparse matrix, and whether each row was empty.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: a row is out of bounds.
+        TypeError: the argument is not a sparse tensor.
+        InvalidArgumentError: at run time, a row is out of bounds.
     """
     sparse = to_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [*parts_of(sparse)]):
@@ -295,21 +295,21 @@ def sparse_fill_empty_rows(
 def sparse_add(
     a: Any, b: Any, threshold: TensorLike | None = None, thresh: TensorLike | None = None
 ) -> SparseTensor | Tensor:
-    """The sum of two tensors, one of which at least is sparse.
+    """Return the sum of two tensors, at least one of which is sparse.
 
     Args:
         a: a sparse or a dense tensor of numbers.
-        b: another one of the same type.
-        threshold: of two sparse ones: sums with a magnitude below it, at positions that both have, are left out.
+        b: another tensor of the same dtype.
+        threshold: if both are sparse, sums of smaller magnitude at common positions are left out.
         thresh: deprecated name of ``threshold``.
 
     Returns:
-        A sparse tensor for two sparse ones, else a dense one.
+        A sparse tensor if both are sparse, otherwise a dense one.
 
     Raises:
         TypeError: neither is sparse.
-        ValueError: shapes that are known and do not fit, or ``threshold`` under both its names.
-        InvalidArgumentError: when it runs: shapes do not fit.
+        ValueError: the shapes are known not to match, or ``threshold`` is given under both names.
+        InvalidArgumentError: at run time, the shapes do not match.
     """
     threshold = deprecated_argument_lookup("threshold", threshold, "thresh", thresh)
     threshold = 0 if threshold is None else threshold
@@ -330,22 +330,22 @@ def sparse_add(
     arguments |= {"b_indices": right.indices, "b_values": right.values, "b_shape": right.dense_shape}
     indices, values, sizes = apply_op("SparseAdd", **arguments, thresh=least).outputs
     left.shape.assert_is_compatible_with(right.shape)
-    known: Any = broadcast_static_shape(left.shape, right.shape)
-    return SparseTensor(indices, values, known.as_list() if known.is_fully_defined() else sizes)
+    static_shape: Any = broadcast_static_shape(left.shape, right.shape)
+    return SparseTensor(indices, values, static_shape.as_list() if static_shape.is_fully_defined() else sizes)
 
 
 def sparse_softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The softmax of the elements that are there, along the last axis.
+    """Return the softmax of the stored elements along the last axis.
 
     Args:
-        sp_input: a sparse tensor of rank 2 or more, of float32 or float64.
+        sp_input: a sparse tensor of rank 2 or more, float32 or float64.
         name: name of the scope of the op.
 
     Returns:
-        A sparse tensor of the same type and shape.
+        A sparse tensor of the same dtype and shape.
 
     Raises:
-        InvalidArgumentError: when it runs: the rank is below 2.
+        InvalidArgumentError: at run time, the rank is below 2.
     """
     with name_scope(name, "SparseSoftmax", [sp_input.indices, sp_input.values]):
         values = new(
@@ -361,40 +361,40 @@ def _of_two(kind: str, sp_a: SparseTensor, sp_b: SparseTensor, name: str | None)
     with name_scope(name, kind, [sp_a.indices, sp_a.values, sp_b.indices, sp_b.values]) as scope:
         arguments: dict[str, Any] = {"a_indices": sp_a.indices, "a_values": sp_a.values}
         arguments |= {"b_indices": sp_b.indices, "b_values": sp_b.values}
-        found = apply_op(kind, scope, **arguments, a_shape=sp_a.dense_shape, b_shape=sp_b.dense_shape)
-    return SparseTensor(found.outputs[0], found.outputs[1], sp_a.dense_shape)
+        outputs = apply_op(kind, scope, **arguments, a_shape=sp_a.dense_shape, b_shape=sp_b.dense_shape)
+    return SparseTensor(outputs.outputs[0], outputs.outputs[1], sp_a.dense_shape)
 
 
 def sparse_maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The larger element of two sparse tensors at each position that one of them has.
+    """Return the larger element of two sparse tensors at each position in either of them.
 
     Args:
         sp_a: a sparse tensor of real numbers.
-        sp_b: another one of the same type and shape.
+        sp_b: another one of the same dtype and shape.
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type and shape.
+        A sparse tensor of the same dtype and shape.
 
     Raises:
-        InvalidArgumentError: when it runs: the shapes differ.
+        InvalidArgumentError: at run time, the shapes differ.
     """
     return _of_two("SparseSparseMaximum", sp_a, sp_b, name)
 
 
 def sparse_minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The smaller element of two sparse tensors at each position that one of them has.
+    """Return the smaller element of two sparse tensors at each position in either of them.
 
     Args:
         sp_a: a sparse tensor of real numbers.
-        sp_b: another one of the same type and shape.
+        sp_b: another one of the same dtype and shape.
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type and shape.
+        A sparse tensor of the same dtype and shape.
 
     Raises:
-        InvalidArgumentError: when it runs: the shapes differ.
+        InvalidArgumentError: at run time, the shapes differ.
     """
     return _of_two("SparseSparseMinimum", sp_a, sp_b, name)
 
@@ -405,12 +405,12 @@ def sparse_eye(
     dtype: DTypeLike = "float32",
     name: str | None = None,
 ) -> SparseTensor:
-    """The identity matrix, sparse.
+    """Return a sparse identity matrix.
 
     Args:
         num_rows: number of rows, an integer.
-        num_columns: number of columns; None: as many.
-        dtype: type of the elements.
+        num_columns: number of columns; None for ``num_rows``.
+        dtype: dtype of the elements.
         name: name of the scope of the ops.
 
     Returns:
@@ -431,21 +431,21 @@ def sparse_merge(
     name: str | None = None,
     already_sorted: bool = False,
 ) -> SparseTensor:
-    """A sparse tensor whose last position is the id that another one holds.
+    """Return a sparse tensor whose last index is the id from another sparse tensor.
 
     Args:
-        sp_ids: a sparse tensor of ids, or a list of such.
-        sp_values: a sparse tensor of the elements, with the same positions.
-        vocab_size: how many ids there are, an integer, or one for each tensor of ids.
+        sp_ids: a sparse tensor of ids, or a list of such tensors.
+        sp_values: a sparse tensor of the values, with the same positions.
+        vocab_size: number of ids, an integer, or one integer for each tensor of ids.
         name: name of the scope of the ops.
-        already_sorted: the positions are in row-major order already.
+        already_sorted: whether the positions are already in row-major order.
 
     Returns:
-        A sparse tensor of the type of ``sp_values``.
+        A sparse tensor with the dtype of ``sp_values``.
 
     Raises:
-        TypeError: arguments of other types.
-        ValueError: as many sizes as tensors of ids are needed.
+        TypeError: an argument has the wrong type.
+        ValueError: the numbers of sizes and of tensors of ids differ.
     """
     if isinstance(sp_ids, (SparseTensor, SparseTensorValue)):
         sp_ids = [sp_ids]
@@ -460,7 +460,7 @@ def sparse_merge(
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
     with name_scope(name, "SparseMerge"):
         columns = []
-        tensors = [to_sparse(one) for one in sp_ids]
+        tensors = [to_sparse(sp_id) for sp_id in sp_ids]
         elements = to_sparse(sp_values)
         for one in tensors:
             ids = one.values if one.dtype.base_dtype == int64 else cast(one.values, int64)
@@ -478,23 +478,23 @@ def sparse_merge(
 def sparse_to_indicator(
     sp_input: SparseTensor | SparseTensorValue, vocab_size: TensorLike, name: str | None = None
 ) -> Tensor:
-    """A dense tensor that says which ids each row of a sparse one holds.
+    """Return a dense tensor that indicates which ids are in each row of a sparse one.
 
     Args:
         sp_input: a sparse tensor of ids, int32 or int64.
-        vocab_size: how many ids there are, an integer.
+        vocab_size: number of ids, an integer.
         name: name of the scope of the ops.
 
     Returns:
-        A bool tensor, whose last axis has ``vocab_size`` elements.
+        A bool tensor whose last axis has ``vocab_size`` elements.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: an id is out of bounds.
+        TypeError: the argument is not a sparse tensor.
+        InvalidArgumentError: at run time, an id is out of bounds.
     """
     sparse = to_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [*parts_of(sparse)]) as scope:
         count = shape_of(sparse.indices)[0]
-        there = SparseTensor(sparse.indices, fill(expand_dims(count, 0), True), sparse.dense_shape)
-        merged = sparse_merge(sparse, there, vocab_size, scope)
+        indicator = SparseTensor(sparse.indices, fill(expand_dims(count, 0), True), sparse.dense_shape)
+        merged = sparse_merge(sparse, indicator, vocab_size, scope)
         return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)

@@ -1,4 +1,4 @@
-"""Sparse tensors that wait under numbers in a map of the session: a queue takes the numbers.
+"""Sparse tensors stored under handles in a map of the session, so that queues can hold the handles.
 
 Source: tensorflow/python/ops/sparse_ops.py, release 1.15.
 """
@@ -23,12 +23,12 @@ def add_sparse_to_tensors_map(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Keeps a sparse tensor, and returns the number that it waits under.
+    """Store a sparse tensor, and return its handle.
 
     Args:
         sp_input: the sparse tensor.
-        container: of the map.
-        shared_name: the name that other operations find the map by; None: that of the operation.
+        container: container of the map.
+        shared_name: the name by which other operations find the map; None for that of the operation.
         name: name of the op.
 
     Raises:
@@ -44,17 +44,17 @@ def add_many_sparse_to_tensors_map(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Keeps each row of a sparse tensor, and returns the vector of their numbers.
+    """Store each row of a sparse tensor, and return the vector of their handles.
 
     Args:
         sp_input: a sparse tensor of rank 2 or more.
-        container: of the map.
-        shared_name: the name that other operations find the map by; None: that of the operation.
+        container: container of the map.
+        shared_name: the name by which other operations find the map; None for that of the operation.
         name: name of the op.
 
     Raises:
         TypeError: ``sp_input`` is not sparse.
-        InvalidArgumentError: when it runs: the rank is 1.
+        InvalidArgumentError: at run time, the rank is 1.
     """
     parts = dict(zip(_NAMES, parts_of(to_sparse(sp_input)), strict=True))
     return new("AddManySparseToTensorsMap", name, shared_name=shared_name, container=container, **parts)
@@ -63,17 +63,17 @@ def add_many_sparse_to_tensors_map(
 def take_many_sparse_from_tensors_map(
     sparse_map_op: Operation, sparse_handles: TensorLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Takes sparse tensors out of a map: one after the other along a new first axis, in the largest of their shapes.
+    """Remove sparse tensors from a map and stack them along a new first axis, in the largest of their shapes.
 
     Args:
-        sparse_map_op: the operation that put them there.
-        sparse_handles: a vector of their numbers.
-        rank: that of the result, one more than theirs; None: not known.
+        sparse_map_op: the operation that stored them.
+        sparse_handles: a vector of their handles.
+        rank: rank of the result, one more than theirs; None if unknown.
         name: name of the op.
 
     Raises:
-        TypeError: ``sparse_map_op`` is no such operation.
-        InvalidArgumentError: when it runs: there is nothing under a number, or ranks or types differ.
+        TypeError: ``sparse_map_op`` is not such an operation.
+        InvalidArgumentError: at run time, there is no such handle, or ranks or dtypes differ.
     """
     if not isinstance(sparse_map_op, Operation):
         raise TypeError("sparse_map_op be an Operation")
@@ -83,12 +83,12 @@ def take_many_sparse_from_tensors_map(
             f" `{sparse_map_op.type}`."
         )
     with get_default_graph().colocate_with(sparse_map_op):
-        made: Any = apply_op(
+        outputs: Any = apply_op(
             "TakeManySparseFromTensorsMap", name, sparse_handles=sparse_handles,
             dtype=sparse_map_op.get_attr("T"), shared_name=shared_name_of(sparse_map_op),
             container=sparse_map_op.get_attr("container"),
         )  # fmt: skip
-    indices, values, shape = made.outputs
+    indices, values, shape = outputs.outputs
     if rank is not None:
         indices.set_shape([None, rank])
         shape.set_shape([rank])
@@ -96,10 +96,10 @@ def take_many_sparse_from_tensors_map(
 
 
 def shared_name_of(sparse_map_op: Operation) -> str:
-    """The name that other operations find a map by.
+    """Return the name by which other operations find a map.
 
     Args:
-        sparse_map_op: the operation that puts tensors there.
+        sparse_map_op: the operation that stores tensors there.
     """
     name: bytes = sparse_map_op.get_attr("shared_name")
     return name.decode() or sparse_map_op.name

@@ -1,1 +1,1 @@
-"""gpuplace in the place of TensorFlow: for scripts under ``gpuplace run``, and for the processes that they start."""
+"""gpuplace in place of TensorFlow, for scripts under ``gpuplace run`` and for the processes that they start."""

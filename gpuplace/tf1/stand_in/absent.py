@@ -1,7 +1,7 @@
-"""Modules of TensorFlow's insides that load here, but whose names do nothing but say so.
+"""Modules of TensorFlow's internals that can be imported, but whose names raise an error when they are used.
 
-A program may import Keras for one of its ways and never go it: the import is no error, nor is a class that is written
-below a class of it. Calling one of the names is, with words about what to do.
+A program may import Keras for a branch that never runs. Importing such a module or inheriting from one of its
+classes works; calling one of its names raises an error that says what to do instead.
 
 >>> import types
 >>> training = AbsentModule("tensorflow.python.keras.engine.training")
@@ -31,8 +31,7 @@ PACKAGES = {
     "tensorflow.python.ops.ragged": "ragged",
     "tensorflow.python.training.experimental": "",
 }
-"""Packages of which everything below is such a module, where the stand-in has nothing else for it -> the public name
-whose advice the error gives.
+"""Packages whose modules are all absent unless the stand-in has them -> the public name whose advice the error gives.
 """
 
 MODULES = {
@@ -53,29 +52,29 @@ MODULES = {
         for module in ("load", "revived_types", "save")
     },
 }
-"""Such modules elsewhere, in the same way."""
+"""Absent modules in other packages -> the public name whose advice the error gives."""
 
 
 def _advice_of(fullname: str) -> str | None:
-    """The public name whose advice an error gives; None for what is in none of these modules."""
-    for known in (PACKAGES, MODULES):
-        for name, public in known.items():
+    """Return the public name whose advice an error gives; None outside the absent modules."""
+    for table in (PACKAGES, MODULES):
+        for name, public in table.items():
             if f"{fullname}.".startswith(f"{name}."):
                 return public
     return None
 
 
 def is_absent(fullname: str) -> bool:
-    """Whether a module of TensorFlow's insides is one of these.
+    """Return whether an internal module of TensorFlow is absent.
 
     Args:
-        fullname: its name.
+        fullname: its full name.
     """
     return _advice_of(fullname) is not None
 
 
 class AbsentClass(type):
-    """The class of what has such a name: it can be named and inherited from, and cannot be made."""
+    """Metaclass of absent names, which can be imported and inherited from, but not instantiated."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         path = next(one.path for one in cls.__mro__ if "path" in vars(one))  # type: ignore[attr-defined]
@@ -89,17 +88,17 @@ class AbsentClass(type):
 
 
 def absent(path: str) -> AbsentClass:
-    """What stands for a name of such a module.
+    """Return the class that stands for a name of an absent module.
 
     Args:
-        path: the module's name and it.
+        path: the full name, including the module.
     """
     module, _, name = path.rpartition(".")
     return AbsentClass(name, (), {"path": path, "__module__": module})
 
 
 class AbsentModule(ModuleType):
-    """A module whose names are all such classes.
+    """A module whose names are all absent.
 
     Args:
         name: its name.
@@ -112,8 +111,8 @@ class AbsentModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         path = f"{self.__name__}.{name}"
-        if path.removeprefix("tensorflow.python.") in NAMES:  # one below this one, with names
+        if path.removeprefix("tensorflow.python.") in NAMES:  # a submodule, with names of its own
             return importlib.import_module(path)
-        made = absent(path)
-        setattr(self, name, made)
-        return made
+        absent_class = absent(path)
+        setattr(self, name, absent_class)
+        return absent_class

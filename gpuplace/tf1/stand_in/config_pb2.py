@@ -1,4 +1,4 @@
-"""``tensorflow.core.protobuf.config_pb2``, with a message that later releases keep in another file.
+"""``tensorflow.core.protobuf.config_pb2``, with a message that later releases define in another file.
 
 Source: tensorflow/core/protobuf/config.proto, release 1.15 (``RPCOptions``).
 """

@@ -1,4 +1,4 @@
-"""``tensorflow.python.eager.context``: in which mode a program is; here graphs are all there is.
+"""``tensorflow.python.eager.context``: the execution mode of a program, which is always graph mode here.
 
 >>> with graph_mode():
 ...     executing_eagerly()
@@ -25,14 +25,14 @@ __all__ = [
 
 SYNC = 0
 ASYNC = 1
-"""Ways of running ops at once, of which there is none here."""
+"""Modes of eager execution, which is not available here."""
 (
     DEVICE_PLACEMENT_EXPLICIT,
     DEVICE_PLACEMENT_WARN,
     DEVICE_PLACEMENT_SILENT,
     DEVICE_PLACEMENT_SILENT_FOR_INT32,
 ) = range(4)
-"""What is done with tensors on other devices where ops run at once."""
+"""Policies for tensors on other devices in eager execution."""
 
 GRAPH_MODE = 0
 EAGER_MODE = 1
@@ -40,27 +40,27 @@ in_eager_mode = executing_eagerly
 
 
 def in_graph_mode() -> bool:
-    """True: nothing runs as it is built."""
+    """Return True, because nothing runs while it is built."""
     return True
 
 
 def graph_mode() -> AbstractContextManager[Any]:
-    """Does nothing: ops are added to a graph, always."""
+    """Do nothing, because ops are always added to a graph."""
     return contextlib.nullcontext()
 
 
 def eager_mode() -> NoReturn:
-    """Says that there is no eager execution.
+    """Raise an error, because there is no eager execution.
 
     Raises:
         UnimplementedError: always.
     """
     raise UnimplementedError.of(
-        "Eager execution is not available: gpuplace has TensorFlow 1's graphs; build the ops in a tf.Graph and run "
-        "them with a tf.Session"
+        "Eager execution is not available: gpuplace only has TensorFlow 1's graphs; build the ops in a tf.Graph and "
+        "run them with a tf.Session"
     )
 
 
 def num_gpus() -> int:
-    """How many GPUs the machine has."""
+    """Return the number of GPUs of the machine."""
     return sum(device.device_type == "GPU" for device in list_local_devices())

@@ -1,4 +1,4 @@
-"""``tensorflow.core.lib.core.error_codes_pb2``: the numbers of errors.
+"""``tensorflow.core.lib.core.error_codes_pb2``: the error codes.
 
 Source: tensorflow/core/lib/core/error_codes.proto, release 1.15 (names).
 """

@@ -1,6 +1,6 @@
-"""``tensorflow.python.eager.execution_callbacks``: what is done about values of ops that run as they are built.
+"""``tensorflow.python.eager.execution_callbacks``: callbacks for values in eager execution.
 
-Here no op does, so that there are the names of what could be done, and no way to ask for it.
+There is no eager execution here, so the names exist but the callbacks cannot be requested.
 
 Source: tensorflow/python/eager/execution_callbacks.py, release 1.15 (names).
 """
@@ -16,7 +16,7 @@ __all__ = ["ExecutionCallback", "errstate"]
 
 
 class ExecutionCallback(enum.Enum):
-    """What is done about a value that is infinite or no number."""
+    """Actions for a value that is infinite or not a number."""
 
     IGNORE = "ignore"
     PRINT = "print"
@@ -25,15 +25,15 @@ class ExecutionCallback(enum.Enum):
 
 
 def errstate(inf_or_nan: Any = None) -> NoReturn:
-    """Says that there is no eager execution.
+    """Raise an error, because there is no eager execution.
 
     Args:
-        inf_or_nan: what would be done.
+        inf_or_nan: the action.
 
     Raises:
         UnimplementedError: always.
     """
     raise UnimplementedError.of(
-        "Eager execution is not available, so there is nothing to call back: tf.add_check_numerics_ops() finds "
-        "infinities in graphs"
+        "Eager execution is not available, so callbacks would never run; tf.add_check_numerics_ops() finds "
+        "infinities and NaNs in graphs"
     )

@@ -1,4 +1,4 @@
-"""Values of tensors that constants alone decide, computed while the graph is built.
+"""Constant folding of tensors while the graph is built.
 
     1 ──┐
         ├─> mul ──> greater ──> folded_value: True          placeholder ──> greater ──> folded_value: None
@@ -19,7 +19,7 @@ _NOT_CONSTANT = PLACEHOLDERS | RANDOM_OPS | CONTROL_FLOW_OPS | {"PlaceholderWith
 
 
 def folded_value(tensor: Tensor) -> Any:
-    """The value of a tensor; None where anything else than constants decides it.
+    """Return the value of a tensor; None if it depends on anything but constants.
 
     Args:
         tensor: the tensor.
@@ -29,9 +29,9 @@ def folded_value(tensor: Tensor) -> Any:
         op = left.pop()
         if op.type in _NOT_CONSTANT or op.op_def is None or op.op_def.is_stateful or op.control_inputs:
             return None
-        for given in op.inputs:
-            if given.op not in seen:
-                seen.add(given.op)
-                left.append(given.op)
+        for operand in op.inputs:
+            if operand.op not in seen:
+                seen.add(operand.op)
+                left.append(operand.op)
     with Session(graph=tensor.graph) as session:
         return session.run(tensor)

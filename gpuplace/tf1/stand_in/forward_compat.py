@@ -1,4 +1,4 @@
-"""``tensorflow.python.compat.compat``: which release a graph's readers are taken to have, as a date.
+"""``tensorflow.python.compat.compat``: the release that a graph's consumers are assumed to have, as a date.
 
 >>> forward_compatible(2019, 8, 20), forward_compatible(2019, 8, 21)
 (True, False)
@@ -6,7 +6,7 @@
 ...     forward_compatible(2019, 8, 21)
 True
 
-Ops that release 1.15 adds to graphs from a later date on are not added here either way: what it adds by default is.
+Ops that release 1.15 adds to graphs only after a later date are never added here: graphs follow its defaults.
 
 Source: tensorflow/python/compat/compat.py, release 1.15 (names, the date, the environment variable).
 """
@@ -27,7 +27,7 @@ _DELTA_DAYS = "TF_FORWARD_COMPATIBILITY_DELTA_DAYS"
 
 
 def _update_forward_compatibility_date_number(date_to_override: datetime.date | None = None) -> None:
-    """Sets the date to a given one, or to the default moved by the environment's number of days."""
+    """Set the date to a given one, or to the default plus the number of days in the environment."""
     days = datetime.timedelta(days=int(os.environ.get(_DELTA_DAYS) or 0))
     PROCESS.forward_compatibility = date_to_override or _FORWARD_COMPATIBILITY_HORIZON + days
 
@@ -36,10 +36,10 @@ _update_forward_compatibility_date_number()
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether readers of the graph have what TensorFlow had on a day.
+    """Return whether the graph's consumers support what TensorFlow had on a date.
 
     Args:
-        year: of the day.
+        year: the year.
         month: 1 to 12.
         day: 1 to 31.
     """
@@ -49,10 +49,10 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
 
 @contextlib.contextmanager
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[None]:
-    """A block in which readers have what TensorFlow had before a day.
+    """A block in which the graph's consumers support only what TensorFlow had before a date.
 
     Args:
-        year: of the day.
+        year: the year.
         month: 1 to 12.
         day: 1 to 31.
     """

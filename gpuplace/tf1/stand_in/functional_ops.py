@@ -1,4 +1,4 @@
-"""``tensorflow.python.ops.functional_ops``: conditionals and loops of functions that ``Defun`` made.
+"""``tensorflow.python.ops.functional_ops``: conditionals and loops with ``Defun`` functions.
 
 >>> import gpuplace as tf
 >>> from gpuplace.tf1.stand_in.framework.function import Defun
@@ -8,7 +8,7 @@
 >>> float(tf.Session().run(For(0, 3, 1, [tf.constant(1.0)], double))[0])
 8.0
 
-Source: tensorflow/python/ops/functional_ops.py, release 1.15 (names, sentences).
+Source: tensorflow/python/ops/functional_ops.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def _result_types(function: Any) -> list[Any]:
 def If(  # noqa: N802
     cond: TensorLike, inputs: Sequence[Any], then_branch: Any, else_branch: Any, name: str | None = None
 ) -> list[Tensor]:
-    """What one of two functions gives.
+    """Return the results of one of two functions.
 
     Args:
-        cond: what decides: a number that is not zero, a text or a tensor that is not empty counts as true.
+        cond: the condition; a nonzero number, a nonempty string and a nonempty tensor are true.
         inputs: the arguments of the functions.
-        then_branch: the function that is called where ``cond`` is true.
-        else_branch: the other one, with results of the same types.
+        then_branch: the function that is called if ``cond`` is true.
+        else_branch: the function that is called otherwise, with results of the same types.
         name: name of the op.
     """
     return new_list(
@@ -53,10 +53,10 @@ def If(  # noqa: N802
 
 
 def Gradient(inputs: Sequence[Any], f: Any, name: str | None = None) -> list[Tensor]:  # noqa: N802
-    """The gradients of a function's arguments.
+    """Return the gradients of a function's arguments.
 
     Args:
-        inputs: the arguments, and then the gradients of the results.
+        inputs: the arguments, followed by the gradients of the results.
         f: the function.
         name: name of the op.
     """
@@ -64,38 +64,39 @@ def Gradient(inputs: Sequence[Any], f: Any, name: str | None = None) -> list[Ten
     return new_list("SymbolicGradient", name, input=list(inputs), Tout=types, f=f)
 
 
-def _handing_on(body: Any) -> Any:
-    """A loop's body that gives out, besides its results, what it takes of the graph around it."""
+def _with_captured_results(body: Any) -> Any:
+    """Return a loop's body that also returns its captured tensors."""
 
     @Defun(*body.declared_input_types, func_name=f"{body.name}_Wrapper")
     def wrapper(*args: Any) -> Any:
-        made = body(*args)
-        results = () if isinstance(made, Operation) else made if isinstance(made, tuple) else (made,)
+        out = body(*args)
+        results = () if isinstance(out, Operation) else out if isinstance(out, tuple) else (out,)
         return (*results, *get_extra_args())
 
     return wrapper
 
 
-def _keep_on_host(results: list[Tensor], given: Sequence[int], kept: Sequence[int]) -> None:
+def _keep_on_host(results: list[Tensor], inputs: Sequence[int], outputs: Sequence[int]) -> None:
     op = results[0].op
-    set_attr(op, "_input_hostmem", tuple(given))
-    set_attr(op, "_output_hostmem", tuple(kept))
+    set_attr(op, "_input_hostmem", tuple(inputs))
+    set_attr(op, "_output_hostmem", tuple(outputs))
 
 
 def While(  # noqa: N802
     input_: Sequence[Any], cond: Any, body: Any, name: str | None = None, hostmem: Sequence[int] | None = None
 ) -> list[Tensor]:
-    """What a function gives that is called, with what it gave, as long as another one is true of it.
+    """Call a function repeatedly, with its previous results, while a condition holds.
 
     Args:
         input_: the first arguments.
-        cond: says whether to go on.
-        body: gives the next arguments.
+        cond: returns whether to continue.
+        body: returns the next arguments.
         name: name of the op.
         hostmem: positions of arguments that stay in host memory.
 
     Raises:
-        ValueError: ``cond`` uses tensors of the graph around it, or the two take arguments of different types.
+        ValueError: ``cond`` captures tensors of the outer graph, or the argument types of the functions
+            differ.
     """
     if cond.captured_inputs:
         raise ValueError("While op 'cond' argument must be a function without implicitly captured inputs.")
@@ -104,18 +105,18 @@ def While(  # noqa: N802
             f"While op 'cond' and 'body' signatures do not match. {cond.declared_input_types!r} vs"
             f" {body.declared_input_types!r}"
         )
-    given, taken, count = list(input_), list(body.captured_inputs), len(body.declared_input_types)
-    if taken:
-        types = [*body.declared_input_types, *(tensor.dtype for tensor in taken)]
+    arguments, captured, count = list(input_), list(body.captured_inputs), len(body.declared_input_types)
+    if captured:
+        types = [*body.declared_input_types, *(tensor.dtype for tensor in captured)]
         inner = cond
 
         @Defun(*types, func_name=f"{cond.name}_Wrapper")
-        def with_taken(*args: Any) -> Any:
+        def with_captured(*args: Any) -> Any:
             return inner(*args[:count])
 
-        cond, body = with_taken, _handing_on(body)
-    results = new_list("While", name, input=[*given, *taken], cond=cond, body=body)
-    results = results[: len(given)]
+        cond, body = with_captured, _with_captured_results(body)
+    results = new_list("While", name, input=[*arguments, *captured], cond=cond, body=body)
+    results = results[: len(arguments)]
     if hostmem:
         _keep_on_host(results, hostmem, hostmem)
     return results
@@ -130,7 +131,7 @@ def _for_with_while(
     name: str | None,
     hostmem: Any,
 ) -> list[Tensor]:
-    """The loop as a ``While``, whose variables are a counter, the number of steps, and the range."""
+    """Return the loop as a ``While`` whose variables are a counter, the number of steps, and the range."""
     step = absolute(delta)
     length = absolute(limit - start) + step - 1
     count = cast(cast(length, float32) / cast(step, float32), int32)
@@ -142,8 +143,8 @@ def _for_with_while(
 
     @Defun(*types, func_name=f"{body.name}_Body")
     def one_step(i: Any, n: Any, start: TensorLike, delta: TensorLike, *args: Any) -> Any:
-        made = body(start + i * delta, *args)
-        results = () if isinstance(made, Operation) else made if isinstance(made, tuple) else (made,)
+        out = body(start + i * delta, *args)
+        results = () if isinstance(out, Operation) else out if isinstance(out, tuple) else (out,)
         return (i + 1, n, start, delta, *results)
 
     kept = [0, 1, 2, 3, *(4 + one for one in hostmem or ())]
@@ -160,24 +161,24 @@ def For(  # noqa: N802
     hostmem: Sequence[int] | None = None,
     rewrite_with_while: bool | None = None,
 ) -> list[Tensor]:
-    """What a function gives that is called with each number of a range and what it gave before.
+    """Call a function with each number of a range and its previous results.
 
     Args:
         start: the first number.
-        limit: the end of the range, which is no longer in it.
+        limit: the end of the range, exclusive.
         delta: the step.
-        inputs: the first arguments after the number.
-        body: takes a number and them; gives the next ones.
+        inputs: the initial arguments after the number.
+        body: takes a number and the arguments; returns the next arguments.
         name: name of the op.
         hostmem: positions of arguments that stay in host memory.
-        rewrite_with_while: make it of a ``While``.
+        rewrite_with_while: whether to build it from a ``While``.
     """
     if rewrite_with_while:
         return _for_with_while(start, limit, delta, inputs, body, name, hostmem)
-    taken = list(body.captured_inputs)
-    called = _handing_on(body) if taken else body
+    captured = list(body.captured_inputs)
+    called = _with_captured_results(body) if captured else body
     results = new_list(
-        "For", name, start=start, limit=limit, delta=delta, input=[*inputs, *taken], body=called
+        "For", name, start=start, limit=limit, delta=delta, input=[*inputs, *captured], body=called
     )
     results = results[: len(inputs)]
     if hostmem:
@@ -188,7 +189,7 @@ def For(  # noqa: N802
 def remote_call(
     args: Sequence[Any], Tout: Sequence[Any], f: Any, target: TensorLike, name: str | None = None
 ) -> Any:  # noqa: N803
-    """What a function gives on a device that is named when it is called.
+    """Return the results of a function on a device that is named at run time.
 
     Args:
         args: its arguments.

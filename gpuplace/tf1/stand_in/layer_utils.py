@@ -1,6 +1,6 @@
-"""``tensorflow.python.layers.utils``: arguments of layers in one form, and the sizes of what convolutions make.
+"""``tensorflow.python.layers.utils``: normalised layer arguments, and the output sizes of convolutions.
 
-Source: tensorflow/python/layers/utils.py, release 1.15 (names, arguments, sentences).
+Source: tensorflow/python/layers/utils.py, release 1.15 (names, arguments, messages).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LETTERS = {3: "W", 4: "HW", 5: "DHW"}
 
 
 def convert_data_format(data_format: str, ndim: int) -> str:
-    """``"channels_first"`` or ``"channels_last"`` in the letters that ops take.
+    """Return the op's data format for ``"channels_first"`` or ``"channels_last"``.
 
     >>> convert_data_format("channels_first", 4)
     'NCHW'
@@ -35,7 +35,7 @@ def convert_data_format(data_format: str, ndim: int) -> str:
         ndim: the rank of the layer's input.
 
     Raises:
-        ValueError: something else.
+        ValueError: ``data_format`` or ``ndim`` has another value.
     """
     if data_format not in ("channels_first", "channels_last"):
         raise ValueError("Invalid data_format:", data_format)
@@ -46,13 +46,13 @@ def convert_data_format(data_format: str, ndim: int) -> str:
 
 
 def normalize_padding(value: str) -> str:
-    """``"valid"`` or ``"same"``, in small letters.
+    """Return ``"valid"`` or ``"same"``, in lower case.
 
     Args:
-        value: the text.
+        value: the padding.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: ``value`` is neither.
     """
     if value.lower() not in ("valid", "same"):
         raise ValueError(f'The `padding` argument must be one of "valid", "same". Received: {value.lower()}')
@@ -62,7 +62,7 @@ def normalize_padding(value: str) -> str:
 def conv_output_length(
     input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
 ) -> int | None:
-    """The length of what a convolution makes; None where that of its input is not known.
+    """Return the output length of a convolution; None if the input length is unknown.
 
     >>> conv_output_length(4, 2, "full", 1)
     5
@@ -71,8 +71,8 @@ def conv_output_length(
         input_length: length of its input.
         filter_size: length of the filter.
         padding: ``"same"``, ``"valid"`` or ``"full"``.
-        stride: how far the filter moves.
-        dilation: distance of its elements.
+        stride: step of the filter.
+        dilation: distance between the filter's elements.
     """
     if input_length is None:
         return None
@@ -82,13 +82,13 @@ def conv_output_length(
 
 
 def conv_input_length(output_length: int | None, filter_size: int, padding: str, stride: int) -> int | None:
-    """The length of a convolution's input; None where that of its output is not known.
+    """Return the input length of a convolution; None if the output length is unknown.
 
     Args:
         output_length: length of its output.
         filter_size: length of the filter.
         padding: ``"same"``, ``"valid"`` or ``"full"``.
-        stride: how far the filter moves.
+        stride: step of the filter.
     """
     if output_length is None:
         return None
@@ -97,13 +97,13 @@ def conv_input_length(output_length: int | None, filter_size: int, padding: str,
 
 
 def deconv_output_length(input_length: int | None, filter_size: int, padding: str, stride: int) -> int | None:
-    """The length of what a transposed convolution makes; None where that of its input is not known.
+    """Return the output length of a transposed convolution; None if the input length is unknown.
 
     Args:
         input_length: length of its input.
         filter_size: length of the filter.
         padding: ``"same"``, ``"valid"`` or ``"full"``.
-        stride: how far the filter moves.
+        stride: step of the filter.
     """
     if input_length is None:
         return None
@@ -112,16 +112,16 @@ def deconv_output_length(input_length: int | None, filter_size: int, padding: st
 
 
 def constant_value(pred: Any) -> Any:
-    """The value of a condition that is a constant; None of a variable and where only a run shows it.
+    """Return the value of a constant condition; None for variables and for values known only at run time.
 
     Args:
         pred: a bool, 0, 1, a variable or a tensor.
 
     Returns:
-        A bool; of a tensor whatever its value is.
+        A bool; for a constant tensor, its value of any type.
 
     Raises:
-        TypeError: something else.
+        TypeError: the argument has another type.
     """
     if isinstance(pred, Variable):
         return None
@@ -135,7 +135,7 @@ def constant_value(pred: Any) -> Any:
 
 
 def object_list_uid(object_list: Any) -> str:
-    """A text that is another for other objects.
+    """Return a string that identifies objects.
 
     Args:
         object_list: objects, in any structure.
@@ -144,7 +144,7 @@ def object_list_uid(object_list: Any) -> str:
 
 
 def static_shape(x: Any) -> tuple[int | None, ...] | None:
-    """The shape of a tensor as far as it is known; None of None and where the rank is unknown.
+    """Return the static shape of a tensor; None if its rank is unknown or ``x`` is None.
 
     Args:
         x: a tensor or None.
@@ -156,16 +156,16 @@ def static_shape(x: Any) -> tuple[int | None, ...] | None:
 
 
 def get_reachable_from_inputs(inputs: Sequence[Any], targets: Sequence[Any] | None = None) -> set[Any]:
-    """The tensors that can be reached from tensors along the edges of the graph.
+    """Return the tensors that can be reached from given tensors along the edges of the graph.
 
     Args:
         inputs: tensors or variables.
-        targets: where these are all found, no more is looked for; None: everything is.
+        targets: stop when all of these are found; None: search the whole graph.
 
     Returns:
-        The inputs, and the tensors behind them.
+        The inputs and the reachable tensors.
 
     Raises:
-        TypeError: something else.
+        TypeError: the argument has another type.
     """
     return {one for one in reachable_from(inputs, targets) if not isinstance(one, Operation)}

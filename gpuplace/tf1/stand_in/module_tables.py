@@ -1,7 +1,7 @@
-"""Which module or names of gpuplace stand for a module of TensorFlow.
+"""Tables of the modules and names of gpuplace that stand for modules of TensorFlow.
 
-What is in no table is found by rule, in `gpuplace.tf1.stand_in.names`: a file ``X/Y.py`` beside this one is
-``tensorflow.python.X.Y``, and what a namespace of gpuplace has needs no line.
+Modules in no table follow rules in ``gpuplace.tf1.stand_in.names``: a file ``X/Y.py`` beside this one is
+``tensorflow.python.X.Y``, and names in a namespace of gpuplace need no entry.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 ROOT = "tensorflow"
 
 ROOMS = "arithmetic|files|nets|testing|training"
-"""Folders of `gpuplace.api` and `gpuplace.tf1.api`, which are no part of names."""
+"""Folders of ``gpuplace.api`` and ``gpuplace.tf1.api`` that are not part of public names."""
 
 EXAMPLES = "tensorflow.examples"
-"""The package of tutorials, of which gpuplace has the data set."""
+"""The package of tutorials, for which gpuplace has the data set."""
 
 GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"}
-"""Names that are gpuplace itself."""
+"""Names that stand for gpuplace itself."""
 
 MODULES = {
     "tensorflow.python.client.device_lib": "gpuplace.runtime.session.device_lib",
@@ -111,7 +111,7 @@ MODULES = {
     "tensorflow.python.training.checkpoint_utils": "gpuplace.api.training.train",
     "tensorflow.python.training.training": "gpuplace.api.training.train",
 }
-"""TensorFlow's module -> the module of gpuplace that holds the same names."""
+"""TensorFlow's module -> the module of gpuplace with the same names."""
 
 _FLOW = ("ops.flow.context", "ops.flow.while_loops", "ops.flow.conditionals", "ops.flow.control")
 _NN = (
@@ -408,8 +408,7 @@ NAMES = {
     "util.compat": ("api.compat", "tf1.stand_in.util_compat"),
     "util.nest": ("api.nest", "ops.nest_paths", "ops.nest"),
 }
-"""Modules of TensorFlow below ``tensorflow.python`` -> modules of gpuplace where their names are looked for, before
-those at gpuplace's top.
+"""Modules below ``tensorflow.python`` -> modules of gpuplace to search for their names, before gpuplace's top level.
 """
 
 CONTRIB = {
@@ -454,7 +453,7 @@ CONTRIB = {
     "slim.python.slim": ("slim", "queues", "summaries"),
     "testing.python.framework": ("testing", "fake_summary_writer", "util", "util_test"),
 }
-"""Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
+"""Packages below ``tensorflow.contrib`` -> the namespace with the names of their modules, and these modules."""
 
 CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.tf1.api.contrib.{space}"
@@ -563,7 +562,7 @@ TRAINING = "training."
 """Modules of this folder have the names of ``tf.train``."""
 
 GRADIENTS = re.compile(r"ops\.\w+_grad")
-"""Modules that register gradients when they are imported, and hold nothing."""
+"""Empty modules that register gradients when they are imported."""
 
 GENERATED = re.compile(
     r"tensorflow\.(?:python\.(?:(?:ops|training)\.gen_\w+_ops|training\.training_ops|framework\.test_ops)|contrib\.framework\.python\.ops\.audio_ops)"
@@ -571,7 +570,7 @@ GENERATED = re.compile(
 """Modules of functions that add one op each."""
 
 PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tensorflow.core.util"}
-"""Packages of generated messages: their modules are those of ``tensorboard.compat.proto``."""
+"""Packages of generated messages; ``tensorboard.compat.proto`` has their modules."""
 
 PACKAGES = {
     "tensorflow.contrib.all_reduce",
@@ -635,4 +634,4 @@ PACKAGES = {
     "tensorflow.python.util",
     *PROTO_FOLDERS,
 }
-"""Packages that only hold modules."""
+"""Packages that only contain modules."""

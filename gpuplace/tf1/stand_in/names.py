@@ -1,17 +1,17 @@
-"""Makes ``import tensorflow`` mean gpuplace, for scripts written for TensorFlow 1.
+"""Makes ``import tensorflow`` import gpuplace, for scripts written for TensorFlow 1.
 
-A finder at the head of ``sys.meta_path`` answers for ``tensorflow`` and everything below it:
+A finder at the head of ``sys.meta_path`` resolves ``tensorflow`` and everything below it:
 
 - ``tensorflow`` and ``tensorflow.compat.v1`` are gpuplace itself;
-- modules that scripts import from TensorFlow's insides (``tensorflow.python.client.device_lib``,
+- modules that scripts import from TensorFlow's internals (``tensorflow.python.client.device_lib``,
   ``tensorflow.core.framework.graph_pb2``) are the modules of ``MODULES``;
-- ``tensorflow.python.framework.ops`` and its like are modules that hold gpuplace's public names;
+- ``tensorflow.python.framework.ops`` and similar modules contain gpuplace's public names;
 - ``tensorflow.train`` and other namespaces of gpuplace are those namespaces;
-- what lies below a folder ``tensorflow`` beside the script, or elsewhere on the path, is found there
+- modules below a folder ``tensorflow`` beside the script, or elsewhere on the path, are imported from there
   (``tensorflow/examples/tutorials/mnist/input_data.py``), unless it is an installed TensorFlow.
 
-Anything else is a ``ModuleNotFoundError`` that says so. ``google.protobuf`` is not touched. TensorBoard is told to go
-without TensorFlow, of which it would need more than gpuplace has: it has a stub of what it needs.
+Anything else raises a ``ModuleNotFoundError`` with an explanation. ``google.protobuf`` is not touched.
+TensorBoard would need more of TensorFlow than gpuplace has, so it gets its own stub.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ from gpuplace.tf1.stand_in.module_tables import (
 )
 
 WITHOUT_TENSORFLOW = "tensorboard.compat.notf"
-"""Where this module exists, TensorBoard uses its stub; source: tensorboard/compat/__init__.py."""
+"""If this module exists, TensorBoard uses its stub; source: tensorboard/compat/__init__.py."""
 
 CHILDREN = str(Path(__file__).resolve().parent / "children")
-"""A folder whose ``tensorflow`` is gpuplace, for the paths of other Python processes."""
+"""A folder in which ``tensorflow`` is gpuplace, for the paths of other Python processes."""
 
 _INSTALLED = os.path.join("python", "pywrap_tensorflow.py")
-"""A file that every TensorFlow has."""
+"""A file of every installed TensorFlow."""
 
 
 class _Names(ModuleType):
-    """A module without code of its own: attributes are modules below it, or names of gpuplace.
+    """A module without code: its attributes are its submodules, or names of gpuplace.
 
     Args:
         name: its name.
-        sources: modules of gpuplace whose names it has, the first that has one deciding; none: those below it.
+        sources: modules of gpuplace to search for its names, in this order; empty: its submodules only.
     """
 
     def __init__(self, name: str, sources: Sequence[str] = ()) -> None:
@@ -79,7 +79,7 @@ class _Names(ModuleType):
                     return importlib.import_module(f"{self.__name__}.{name}")
             except ModuleNotFoundError as error:
                 if self.__name__.startswith(EXAMPLES):
-                    raise  # `from ... import name` says what it says
+                    raise  # the message of `from ... import name` is kept
                 raise AttributeError(str(error)) from None
         if GENERATED.fullmatch(f"tensorflow.python.ops.{name}"):
             return importlib.import_module(f"tensorflow.python.ops.{name}")
@@ -98,32 +98,32 @@ class _Names(ModuleType):
         try:
             return getattr(package, name)
         except AttributeError:
-            beside = _imported_there(self.__name__, name)
+            beside = _imported_module(self.__name__, name)
             if beside is None:
                 raise
             return beside
 
 
-def _imported_there(module: str, name: str) -> ModuleType | None:
-    """The module that one of TensorFlow's has under the last part of its name, as it imports it; None for no such name.
+def _imported_module(module: str, name: str) -> ModuleType | None:
+    """Return the module that a module of TensorFlow imports under the last part of its name, or None.
 
-    Looked for are those beside it, and those of ``framework`` and ``ops``, which most of them import.
+    The search covers its own package, ``framework`` and ``ops``, which most modules import.
     """
     if not module.startswith(f"{ROOT}.python."):
         return None
     for folder in (module.rpartition(".")[0], f"{ROOT}.python.framework", f"{ROOT}.python.ops"):
         fullname = f"{folder}.{name}"
         inner = fullname.removeprefix(f"{ROOT}.python.")
-        if fullname in MODULES or fullname in PACKAGES or inner in NAMES or _own(inner):
+        if fullname in MODULES or fullname in PACKAGES or inner in NAMES or _own_module(inner):
             return importlib.import_module(fullname)
     return None
 
 
 def _op_type(name: str) -> str | None:
-    """The op whose generated function has this name, or the name after a leading underscore; None for no op."""
+    """Return the op whose generated function has this name, with or without a leading underscore, or None."""
     generated = importlib.import_module("gpuplace.graph.generated")
-    found: str | None = generated.by_snake_case().get(name.removeprefix("_"))
-    return found
+    op_type: str | None = generated.by_snake_case().get(name.removeprefix("_"))
+    return op_type
 
 
 def _generated(op_type: str) -> Any:
@@ -131,9 +131,9 @@ def _generated(op_type: str) -> Any:
 
 
 class _Generated(ModuleType):
-    """A module of functions that add one op each, in TensorFlow's order of arguments.
+    """A module of functions that add one op each, with TensorFlow's order of arguments.
 
-    Under the op's own name there is the function that takes all by keyword.
+    The op's own name is the function that takes only keyword arguments.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -148,7 +148,7 @@ class _Generated(ModuleType):
 
 
 def _sources(module: str) -> list[str] | None:
-    """Where the names of a module below ``tensorflow.python`` are looked for; None for one that is not known."""
+    """Return where to search for the names of a module below ``tensorflow.python``, or None."""
     if module in NAMES:
         inner = NAMES[module]
     elif module.startswith(TRAINING) and module.count(".") == 1:
@@ -158,32 +158,32 @@ def _sources(module: str) -> list[str] | None:
         inner = ("ops.gradients.registry",)
     else:
         return None
-    own = _own(module)
-    there = [
+    own = _own_module(module)
+    existing = [
         name for name in (f"gpuplace.{one}" for one in inner) if importlib.util.find_spec(name) is not None
     ]
-    return [*([own] if own else []), *there, "gpuplace"]
+    return [*([own] if own else []), *existing, "gpuplace"]
 
 
-def _own(module: str) -> str | None:
-    """The module beside this one that has, at least, names of one below ``tensorflow.python``; None where none has."""
+def _own_module(module: str) -> str | None:
+    """Return the module beside this one for a module below ``tensorflow.python``, or None."""
     if f"tensorflow.python.{module.rpartition('.')[0]}" not in PACKAGES:
         return None
     name = f"gpuplace.tf1.stand_in.{module}"
     try:
         return name if importlib.util.find_spec(name) is not None else None
-    except ModuleNotFoundError:  # a folder above it is not there
+    except ModuleNotFoundError:  # a parent folder does not exist
         return None
 
 
 def resolve(fullname: str) -> ModuleType:
-    """The module that ``fullname``, ``tensorflow`` or something below it, stands for.
+    """Return the module that ``fullname``, ``tensorflow`` or a name below it, stands for.
 
     >>> resolve("tensorflow.python.framework.errors").__name__
     'gpuplace.errors'
 
     Raises:
-        ModuleNotFoundError: gpuplace has nothing of that name.
+        ModuleNotFoundError: gpuplace has no module of that name.
     """
     if fullname in GPUPLACE_ITSELF:
         return importlib.import_module("gpuplace")
@@ -202,7 +202,7 @@ def resolve(fullname: str) -> ModuleType:
         sources = _sources(inner)
         if sources is not None:
             return _Names(fullname, sources)
-        if own := _own(inner):
+        if own := _own_module(inner):
             return importlib.import_module(own)
     parent, _, name = fullname.rpartition(".")
     if parent in PROTO_FOLDERS and name.endswith("_pb2"):
@@ -229,14 +229,14 @@ def _missing(fullname: str) -> ModuleNotFoundError:
         if not isinstance(above, ModuleType):
             break
     return ModuleNotFoundError(
-        f"No module named '{ROOT}.{name}': gpuplace stands in for TensorFlow here and has nothing of that name; "
+        f"No module named '{ROOT}.{name}': gpuplace stands in for TensorFlow here and has no module of that name; "
         f"{sentence(name, getattr(above, '__all__', ()))}",
         name=f"{ROOT}.{name}",
     )
 
 
 class _Loader(Loader):
-    """Puts the module that a name stands for in the place of the one that is being imported."""
+    """Loader that replaces a module being imported by its stand-in."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
@@ -245,14 +245,14 @@ class _Loader(Loader):
         if module.__name__ == WITHOUT_TENSORFLOW:
             return
         with OwnFramesHidden(ImportError):
-            found = resolve(module.__name__)
-        if not hasattr(found, "__path__"):  # without it nothing below the name could be imported
-            found.__path__ = []
-        sys.modules[module.__name__] = found
+            replacement = resolve(module.__name__)
+        if not hasattr(replacement, "__path__"):  # without it nothing below the name could be imported
+            replacement.__path__ = []
+        sys.modules[module.__name__] = replacement
 
 
 class Finder(MetaPathFinder):
-    """Answers for ``tensorflow`` and all below it, before an installed TensorFlow could."""
+    """Finder that resolves ``tensorflow`` and everything below it, before an installed TensorFlow could."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -261,7 +261,7 @@ class Finder(MetaPathFinder):
         if (
             above == "gpuplace" or above.startswith(("gpuplace.api.", "gpuplace.tf1.api."))
         ) and PathFinder.find_spec(fullname, path, target) is None:
-            # For `from tensorflow import keras` Python looks below the module.
+            # For `from tensorflow import keras` Python searches the module's submodules.
             with OwnFramesHidden(ImportError):
                 raise _missing(fullname)
         ours = ModuleSpec(fullname, _Loader(), origin="gpuplace", is_package=True)
@@ -272,14 +272,14 @@ class Finder(MetaPathFinder):
         try:
             resolve(fullname)
         except ModuleNotFoundError:
-            return _on_the_path(fullname) or ours
-        if fullname.startswith(EXAMPLES):  # a program may have its own copy of them
-            return _on_the_path(fullname) or ours
+            return _find_on_path(fullname) or ours
+        if fullname.startswith(EXAMPLES):  # a program may have its own copy of these
+            return _find_on_path(fullname) or ours
         return ours
 
 
-def _on_the_path(fullname: str) -> ModuleSpec | None:
-    """A module of somebody else's below a folder ``tensorflow``; that of an installed TensorFlow is not looked into."""
+def _find_on_path(fullname: str) -> ModuleSpec | None:
+    """Return the spec of a third-party module below a folder ``tensorflow``, unless it is an installed TensorFlow."""
     parents = fullname.split(".")[1:-1]
     roots = [os.path.join(entry, ROOT) for entry in sys.path]
     folders = [
@@ -291,9 +291,9 @@ def _on_the_path(fullname: str) -> ModuleSpec | None:
 
 
 def install() -> None:
-    """Puts the finder in front of all others, here and in processes started from now on; again, it changes nothing.
+    """Put the finder before all others, here and in processes started later; further calls have no effect.
 
-    ``__version__`` of the package becomes that of the release chosen, as scripts ask for it.
+    ``__version__`` of the package becomes that of the chosen release, because scripts check it.
     """
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         return
@@ -308,11 +308,11 @@ def install() -> None:
 
 
 _kept: dict[str, Any] = {}
-"""What the package has of its own while it stands in for TensorFlow."""
+"""Attributes of the package that are replaced while it stands in for TensorFlow."""
 
 
 def uninstall() -> None:
-    """Takes the finder and everything it brought in away again."""
+    """Remove the finder and all modules that it imported."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
     for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:
         del sys.modules[name]
@@ -324,7 +324,7 @@ def uninstall() -> None:
         del os.environ["PYTHONPATH"]
     package = importlib.import_module("gpuplace")
     package.__dict__.update(_kept)
-    # An import of `tensorflow.python` makes `python` an attribute of what stands for `tensorflow`.
+    # An import of `tensorflow.python` makes `python` an attribute of the module for `tensorflow`.
     spaces = [
         module
         for name, module in sys.modules.items()

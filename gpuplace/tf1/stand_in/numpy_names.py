@@ -1,7 +1,7 @@
-"""Names of NumPy 1 that scripts of TensorFlow 1's time use, and NumPy 2 has no more.
+"""Names of NumPy 1 that scripts for TensorFlow 1 use and NumPy 2 has removed.
 
-gpuplace needs NumPy 2, which such a script would not have chosen: where ``gpuplace run`` runs it, it gets them back,
-for its process only. What NumPy still has stays as it is.
+gpuplace needs NumPy 2, but such scripts were written for NumPy 1: ``gpuplace run`` restores these names in
+the script's process only. Names that NumPy still has are unchanged.
 
 Source: NumPy's release notes, 1.16 (iterables of arrays), 1.24 (aliases of Python's types), 2.0 (members of the main
 namespace) and 2.4.
@@ -39,7 +39,7 @@ _RENAMED = {
     "trapz": "trapezoid",
     "unicode_": "str_",
 }
-"""Old name to that of now."""
+"""Old name -> current name."""
 
 
 def _asscalar(a: Any) -> Any:
@@ -55,7 +55,7 @@ def _msort(a: Any) -> Any:
 
 
 _OF_SEQUENCES = ("concatenate", "dstack", "hstack", "stack", "vstack")
-"""Functions of several arrays, which NumPy 1 takes from any iterable, also from what ``map`` gives."""
+"""Functions of several arrays, which NumPy 1 accepts from any iterable, such as a ``map``."""
 
 
 def _of_iterables(function: Any) -> Any:
@@ -68,7 +68,7 @@ def _of_iterables(function: Any) -> Any:
 
 
 def give_back(numpy: Any = np) -> None:
-    """Adds the names that are missing, the argument ``newshape`` of ``reshape``, and iterators of arrays to be joined.
+    """Restore missing names, the argument ``newshape`` of ``reshape``, and the joining of iterators of arrays.
 
     >>> give_back()
     >>> np.float is float, np.product([2, 3]).item(), np.reshape([1, 2], newshape=(2, 1)).shape
@@ -79,19 +79,19 @@ def give_back(numpy: Any = np) -> None:
     Args:
         numpy: the module.
     """
-    there = vars(numpy)
+    namespace = vars(numpy)
     for name, kind in _TYPES.items():
-        there.setdefault(name, kind)
-    there.setdefault("unicode", str)
-    there.setdefault("asscalar", _asscalar)
-    there.setdefault("asfarray", _asfarray)
-    there.setdefault("msort", _msort)
+        namespace.setdefault(name, kind)
+    namespace.setdefault("unicode", str)
+    namespace.setdefault("asscalar", _asscalar)
+    namespace.setdefault("asfarray", _asfarray)
+    namespace.setdefault("msort", _msort)
     for name in _OF_SEQUENCES:
-        if not hasattr(there[name], "__wrapped_for_scripts__"):
-            there[name] = _of_iterables(there[name])
+        if not hasattr(namespace[name], "__wrapped_for_scripts__"):
+            namespace[name] = _of_iterables(namespace[name])
     for old, name in _RENAMED.items():
-        there.setdefault(old, there[name] if name else -there["inf"])
-    reshape = there["reshape"]
+        namespace.setdefault(old, namespace[name] if name else -namespace["inf"])
+    reshape = namespace["reshape"]
     if "newshape" in inspect.signature(reshape).parameters:
         return
 
@@ -105,4 +105,4 @@ def give_back(numpy: Any = np) -> None:
             inspect.Parameter("newshape", inspect.Parameter.KEYWORD_ONLY, default=None),
         ]
     )
-    there["reshape"] = reshaped
+    namespace["reshape"] = reshaped

@@ -1,4 +1,4 @@
-"""``tensorflow.python.pywrap_tensorflow``: what programs take of TensorFlow's C++ by this name.
+"""``tensorflow.python.pywrap_tensorflow``: the parts of TensorFlow's C++ code that programs use.
 
 Source: tensorflow/python/pywrap_tensorflow.py and client/events_writer.i, release 1.15 (names).
 """
@@ -19,16 +19,16 @@ __all__ = ["CheckpointReader", "EventsWriter", "NewCheckpointReader", "TF_bfloat
 
 
 def TF_bfloat16_type() -> type:  # noqa: N802 - TensorFlow's name
-    """The class of numbers of type bfloat16 in NumPy's arrays."""
+    """Return the class of bfloat16 numbers in NumPy arrays."""
     scalar: type = dtypes.bfloat16.as_numpy_dtype
     return scalar
 
 
 class EventsWriter:
-    """Writes events into one file, beginning with its version.
+    """Writer of an event file, which starts with its version.
 
     Args:
-        file_prefix: what the file's name begins with.
+        file_prefix: prefix of the file name.
     """
 
     def __init__(self, file_prefix: str | bytes) -> None:
@@ -38,18 +38,18 @@ class EventsWriter:
         self._begin = Event(wall_time=now, file_version="brain.Event:2")
 
     def FileName(self) -> str:  # noqa: N802 - TensorFlow's name, as are the following
-        """The file's name."""
+        """Return the file's name."""
         self._open()
         return self._name
 
     def WriteEvent(self, event: Any) -> None:  # noqa: N802
-        """Writes an event.
+        """Write an event.
 
         Args:
             event: an ``Event``.
 
         Raises:
-            TypeError: it is none.
+            TypeError: ``event`` is not an ``Event``.
         """
         if not isinstance(event, Event):
             raise TypeError(f"Expected an event_pb2.Event proto, but got {type(event)}")
@@ -57,12 +57,12 @@ class EventsWriter:
         self._records.write(event.SerializeToString())
 
     def Flush(self) -> None:  # noqa: N802
-        """Writes what is not yet in the file."""
+        """Flush the file."""
         if self._records is not None:
             self._records.flush()
 
     def Close(self) -> None:  # noqa: N802
-        """Closes the file."""
+        """Close the file."""
         if self._records is not None:
             self._records.close()
             self._records = None

@@ -1,6 +1,6 @@
-"""``tensorflow.python.framework.test_util``: test cases, and the decorators that say in which modes a test runs.
+"""``tensorflow.python.framework.test_util``: test cases, and decorators for the modes in which a test runs.
 
-There are graphs only: what runs in both modes runs in a graph, and what needs eager execution is skipped.
+There are only graphs: tests for both modes run in a graph, and tests for eager execution are skipped.
 
 Source: tensorflow/python/framework/test_util.py, release 1.15 (names, arguments).
 """
@@ -52,7 +52,7 @@ Decorated = Callable[..., Any]
 
 
 def _unchanged(func: Any = None, *arguments: Any, **options: Any) -> Any:
-    """A decorator, bare or with arguments, that leaves a test as it is: graphs are all there is."""
+    """Return a decorator, with or without arguments, that leaves a test unchanged, because there are only graphs."""
     return func if callable(func) else lambda function: function
 
 
@@ -63,7 +63,7 @@ use_deterministic_cudnn = py_func_if_in_function = also_run_as_tf_function = _un
 
 
 def enable_control_flow_v2(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator for a test in which loops and conditionals are calls of functions.
+    """Return a decorator for a test in which loops and conditionals are function calls.
 
     Args:
         fn: the test.
@@ -82,7 +82,7 @@ def enable_control_flow_v2(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def disable_control_flow_v2(unused_msg: str) -> Callable[[Any], Any]:
-    """A decorator for a test that `with_control_flow_v2` leaves alone.
+    """Return a decorator for a test that ``with_control_flow_v2`` does not repeat.
 
     Args:
         unused_msg: the reason.
@@ -96,7 +96,7 @@ def disable_control_flow_v2(unused_msg: str) -> Callable[[Any], Any]:
 
 
 def with_control_flow_v2(cls: Any) -> Any:
-    """Gives a class of tests each of them a second time, with loops and conditionals that are calls of functions.
+    """Repeat each test of a class with loops and conditionals as function calls.
 
     Args:
         cls: the class.
@@ -111,7 +111,7 @@ def with_control_flow_v2(cls: Any) -> Any:
 
 
 def _unchanged_for(description: Any = None) -> Callable[[Any], Any]:
-    """Such a decorator that is always called with what it is for."""
+    """Return a decorator that leaves a test unchanged and takes a description."""
     return lambda function: function
 
 
@@ -119,17 +119,17 @@ disable_xla = no_xla_auto_jit = xla_allow_fallback = enable_tf_xla_constant_fold
 
 
 def run_v1_only(reason: Any = None, func: Any = None) -> Any:
-    """A test, or a class of tests, of TensorFlow 1's behaviour: it runs.
+    """Return a test, or a class of tests, for TensorFlow 1's behaviour unchanged.
 
     Args:
-        reason: why it is one.
-        func: the test; None: a decorator is returned.
+        reason: the reason for the restriction.
+        func: the test; None to return a decorator.
     """
     return _unchanged(reason if callable(reason) else func)
 
 
 def _skipped(why: str) -> Callable[[Any], Any]:
-    """A decorator for a test that does not run."""
+    """Return a decorator that skips a test."""
 
     def decorate(func: Any = None, **options: Any) -> Any:
         skip = unittest.skip(why)
@@ -149,14 +149,14 @@ def run_in_graph_and_eager_modes(
     reset_test: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
-    """Runs a test in a graph, with the session of the test as the default one.
+    """Run a test in a graph, with the test's session as the default.
 
     Args:
-        func: the test, or a class of which it is one of the methods; None: a decorator is returned.
-        config: a ``ConfigProto`` for the session; None: that of ``tf.test.TestCase``.
-        use_gpu: let operations without a device go to a GPU.
-        reset_test: ignored, as there is no second mode.
-        assert_no_eager_garbage: ignored, as there is no second mode.
+        func: the test, a method of a test class; None to return a decorator.
+        config: a ``ConfigProto`` for the session; None for that of ``tf.test.TestCase``.
+        use_gpu: whether operations without a requested device go to a GPU.
+        reset_test: ignored, because there is no second mode.
+        assert_no_eager_garbage: ignored, because there is no second mode.
     """
 
     def decorate(function: Decorated) -> Decorated:
@@ -174,12 +174,12 @@ def run_in_graph_and_eager_modes(
 
 
 def for_all_test_methods(decorator: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[[type], type]:
-    """A decorator for classes, that decorates each of their tests.
+    """Return a class decorator that decorates each test of a class.
 
     Args:
-        decorator: the decorator of a test, after it is called with the other arguments.
+        decorator: function that returns the decorator of a test.
         *args: its arguments.
-        **kwargs: its named arguments.
+        **kwargs: its keyword arguments.
     """
 
     def decorate(cls: type) -> type:
@@ -193,7 +193,7 @@ def for_all_test_methods(decorator: Callable[..., Any], *args: Any, **kwargs: An
 
 
 def run_all_in_graph_and_eager_modes(cls: type) -> type:
-    """``run_in_graph_and_eager_modes`` for every test of a class.
+    """Apply ``run_in_graph_and_eager_modes`` to every test of a class.
 
     Args:
         cls: the class.
@@ -202,10 +202,10 @@ def run_all_in_graph_and_eager_modes(cls: type) -> type:
 
 
 def skip_if(condition: TensorLike) -> Callable[[Decorated], Decorated]:
-    """A decorator for tests that are left out in some cases.
+    """Return a decorator that skips tests under a condition.
 
     Args:
-        condition: a bool, or a function without arguments that gives one when the test runs.
+        condition: a bool, or a function without arguments that returns one when the test runs.
     """
 
     def decorate(function: Decorated) -> Decorated:
@@ -221,10 +221,10 @@ def skip_if(condition: TensorLike) -> Callable[[Decorated], Decorated]:
 
 
 def run_gpu_only(func: Any = None) -> Any:
-    """Skips a test where a session has no GPU.
+    """Skip a test if a session has no GPU.
 
     Args:
-        func: the test; None: a decorator is returned.
+        func: the test; None to return a decorator.
     """
 
     def decorate(function: Decorated) -> Decorated:
@@ -244,10 +244,10 @@ run_cuda_only = run_gpu_only
 
 @contextlib.contextmanager
 def device(use_gpu: bool) -> Iterator[None]:
-    """A block whose operations request the first GPU where there is one, or the CPU.
+    """A block whose operations request the first GPU if there is one, otherwise the CPU.
 
     Args:
-        use_gpu: whether the GPU is wanted.
+        use_gpu: whether to request the GPU.
     """
     name = "/device:GPU:0" if use_gpu and is_gpu_available() else "/device:CPU:0"
     with get_default_graph().device(name):
@@ -255,49 +255,49 @@ def device(use_gpu: bool) -> Iterator[None]:
 
 
 def use_gpu() -> Any:
-    """A block whose operations request the first GPU where there is one."""
+    """Return a block whose operations request the first GPU if there is one."""
     return device(use_gpu=True)
 
 
 def force_gpu() -> Any:
-    """A block whose operations request the first GPU."""
+    """Return a block whose operations request the first GPU."""
     return get_default_graph().device("/device:GPU:0")
 
 
 def force_cpu() -> Any:
-    """A block whose operations request the CPU."""
+    """Return a block whose operations request the CPU."""
     return get_default_graph().device("/device:CPU:0")
 
 
 def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str, NodeDef]:
-    """Checks that a graph has operations of some types.
+    """Check that a graph has operations of given types.
 
     Args:
-        expected_ops: name -> type.
+        expected_ops: dict from name to type.
         graph: the graph.
 
     Returns:
-        Name -> ``NodeDef``.
+        Dict from name to ``NodeDef``.
 
     Raises:
-        ValueError: one is missing, or of another type.
+        ValueError: an operation is missing, or has another type.
     """
-    found = {op.name: op for op in graph.get_operations() if op.name in expected_ops}
-    for name, op in found.items():
+    nodes = {op.name: op for op in graph.get_operations() if op.name in expected_ops}
+    for name, op in nodes.items():
         if expected_ops[name] != op.type:
             raise ValueError(f"Expected op for node {name} is different. {expected_ops[name]} vs {op.type}")
-    if set(expected_ops) != set(found):
-        raise ValueError(f"Not all expected ops are present. Expected {expected_ops}, found {list(found)}")
-    return {name: op.node_def for name, op in found.items()}
+    if set(expected_ops) != set(nodes):
+        raise ValueError(f"Not all expected ops are present. Expected {expected_ops}, found {list(nodes)}")
+    return {name: op.node_def for name, op in nodes.items()}
 
 
 def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:
-    """Checks that two meta graphs are the same; what collections hold is compared as messages.
+    """Check that two meta graphs are equal; collections are compared as messages.
 
     Args:
         tester: the test case.
         a: a ``MetaGraphDef``.
-        b: another one.
+        b: another ``MetaGraphDef``.
 
     Raises:
         AssertionError: they differ.
@@ -327,7 +327,7 @@ def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:
 
 
 def get_node_def_from_graph(node_name: str, graph_def: GraphDef) -> NodeDef | None:
-    """The node of that name in a ``GraphDef``, or None.
+    """Return the node of a given name in a ``GraphDef``, or None.
 
     Args:
         node_name: its name.
@@ -337,7 +337,7 @@ def get_node_def_from_graph(node_name: str, graph_def: GraphDef) -> NodeDef | No
 
 
 def set_producer_version(graph: Graph, producer_version: int) -> None:
-    """Makes a graph one that another release wrote.
+    """Make a graph look as if another release had written it.
 
     Args:
         graph: the graph.
@@ -347,27 +347,27 @@ def set_producer_version(graph: Graph, producer_version: int) -> None:
 
 
 def IsGoogleCudaEnabled() -> bool:  # noqa: N802 - TensorFlow's name, as are the following
-    """True: kernels for CUDA GPUs are always there."""
+    """Return True, because kernels for CUDA GPUs are always registered."""
     return True
 
 
 def IsMklEnabled() -> bool:  # noqa: N802
-    """False: there are no kernels for MKL."""
+    """Return False, because there are no MKL kernels."""
     return False
 
 
 def IsBuiltWithROCm() -> bool:  # noqa: N802
-    """False: all GPUs here are CUDA GPUs."""
+    """Return False, because all GPUs here are CUDA GPUs."""
     return False
 
 
 def GpuSupportsHalfMatMulAndConv() -> bool:  # noqa: N802
-    """True: products and convolutions take half precision."""
+    """Return True, because matrix products and convolutions support half precision."""
     return True
 
 
 def is_xla_enabled() -> bool:
-    """False: there is no XLA."""
+    """Return False, because there is no XLA."""
     return False
 
 
@@ -382,18 +382,18 @@ def _reordered(value: Any, orders: dict[int, Sequence[int]]) -> Any:
 
 
 def NHWCToNCHW(input_tensor: Any) -> Any:  # noqa: N802
-    """A tensor, or a shape, with its channels in front of the rows.
+    """Return a tensor, or a shape, with its channels before the rows.
 
     Args:
-        input_tensor: a tensor of rank 4 or 5, or a list of as many sizes.
+        input_tensor: a tensor of rank 4 or 5, or a list of 4 or 5 sizes.
     """
     return _reordered(input_tensor, _NHWC_TO_NCHW)  # type: ignore[arg-type]
 
 
 def NCHWToNHWC(input_tensor: Any) -> Any:  # noqa: N802
-    """A tensor, or a shape, with its channels last.
+    """Return a tensor, or a shape, with its channels last.
 
     Args:
-        input_tensor: a tensor of rank 4 or 5, or a list of as many sizes.
+        input_tensor: a tensor of rank 4 or 5, or a list of 4 or 5 sizes.
     """
     return _reordered(input_tensor, _NCHW_TO_NHWC)  # type: ignore[arg-type]

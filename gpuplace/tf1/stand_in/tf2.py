@@ -1,4 +1,4 @@
-"""``tensorflow.python.tf2``: whether a program runs with TensorFlow 2's behaviour, which here none does.
+"""``tensorflow.python.tf2``: whether TensorFlow 2's behaviour is enabled, which is never the case here.
 
 >>> disable()
 >>> enabled()
@@ -17,7 +17,7 @@ __all__ = ["disable", "enable", "enabled"]
 
 
 def enable() -> NoReturn:
-    """Says that there is no behaviour of TensorFlow 2.
+    """Raise an error, because TensorFlow 2's behaviour is not available.
 
     Raises:
         UnimplementedError: always.
@@ -26,9 +26,9 @@ def enable() -> NoReturn:
 
 
 def disable() -> None:
-    """Does nothing: it is off."""
+    """Do nothing, because it is disabled already."""
 
 
 def enabled() -> bool:
-    """False: it is off."""
+    """Return False."""
     return False

@@ -1,4 +1,4 @@
-"""``tensorflow.python.util.compat``: what it has beside the names of ``tf.compat``.
+"""``tensorflow.python.util.compat``: its names in addition to those of ``tf.compat``.
 
 Source: tensorflow/python/util/compat.py, release 1.15 (names).
 """

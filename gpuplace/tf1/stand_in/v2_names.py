@@ -1,4 +1,4 @@
-"""Functions of TensorFlow 2 that lie below ``tensorflow.python`` in release 1.15 too, without a public name there.
+"""Functions of TensorFlow 2 that are also in ``tensorflow.python`` of release 1.15, without a public name.
 
 Source: tensorflow/python/ops/nn_ops.py, nn_impl.py, embedding_ops.py, parsing_ops.py and
 framework/constant_op.py, release 1.15.
@@ -27,16 +27,16 @@ __all__ = [
 
 
 def constant_v2(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
-    """``tf.constant`` that repeats one element alone, and does not fill up a shape with the last of several.
+    """Return ``tf.constant``, but repeat only a single element; several elements must fill the shape.
 
     Args:
         value: as for ``tf.constant``.
         dtype: the same.
-        shape: its shape, of as many elements as the value has; None: the value's.
+        shape: its shape, with as many elements as the value; None for the value's.
         name: name of the op.
 
     Raises:
-        TypeError: the value has another number of elements than ``shape``.
+        TypeError: the number of elements in the value does not match ``shape``.
     """
     if shape is not None:
         array, sizes = as_array(value, dtype), tuple(as_shape(shape).known_sizes)
@@ -52,13 +52,14 @@ def decode_raw_v2(
     fixed_length: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """``tf.decode_raw`` of texts that are cut, or filled up with zeros, to one length.
+    """Return ``tf.decode_raw`` of strings that are cut, or padded with zeros, to one length.
 
     Args:
         input_bytes: strings of any shape.
         out_type: type of the numbers.
-        little_endian: order of the bytes in a number.
-        fixed_length: bytes of each text that are read, a multiple of a number's; None: all texts have one length.
+        little_endian: byte order of the numbers.
+        fixed_length: number of bytes to read from each string, a multiple of a number's size; None: all
+            strings have one length.
         name: name of the op.
     """
     if fixed_length is None:
@@ -76,35 +77,35 @@ def decode_raw_v2(
 def dropout_v2(
     x: TensorLike, rate: TensorLike, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Any:
-    """``tf.nn.dropout`` with the rate in the second place.
+    """Return ``tf.nn.dropout`` with the rate as the second argument.
 
     Args:
         x: a tensor.
-        rate: the share of elements set to zero.
+        rate: the fraction of elements to set to zero.
         noise_shape: as for ``tf.nn.dropout``.
-        seed: the same.
+        seed: as for ``tf.nn.dropout``.
         name: the same.
     """
     return dropout(x, noise_shape=noise_shape, seed=seed, name=name, rate=rate)
 
 
 def nce_loss_v2(*args: Any, **kwargs: Any) -> Any:
-    """``tf.nn.nce_loss`` of slices that divide the classes in order.
+    """Return ``tf.nn.nce_loss`` with classes partitioned in order.
 
     Args:
         *args: as for ``tf.nn.nce_loss``.
-        **kwargs: the same.
+        **kwargs: as above.
     """
     loss: Any = nce_loss
     return loss(*args, partition_strategy="div", **kwargs)
 
 
 def sampled_softmax_loss_v2(*args: Any, **kwargs: Any) -> Any:
-    """``tf.nn.sampled_softmax_loss`` of slices that divide the classes in order.
+    """Return ``tf.nn.sampled_softmax_loss`` with classes partitioned in order.
 
     Args:
         *args: as for ``tf.nn.sampled_softmax_loss``.
-        **kwargs: the same.
+        **kwargs: as above.
     """
     loss: Any = sampled_softmax_loss
     return loss(*args, partition_strategy="div", **kwargs)
@@ -113,12 +114,12 @@ def sampled_softmax_loss_v2(*args: Any, **kwargs: Any) -> Any:
 def embedding_lookup_v2(
     params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Any:
-    """``tf.nn.embedding_lookup`` of slices that divide the rows in order.
+    """Return ``tf.nn.embedding_lookup`` with rows partitioned in order.
 
     Args:
-        params: the rows, or a list of slices.
-        ids: numbers of rows.
-        max_norm: the greatest length of a row; None: any.
+        params: the embedding, or a list of its slices.
+        ids: row numbers.
+        max_norm: the largest norm of a row; None for any.
         name: name scope.
     """
     return embedding_lookup(params, ids, "div", name, max_norm=max_norm)
@@ -128,14 +129,14 @@ def embedding_lookup_sparse_v2(
     params: TensorLike, sp_ids: Any, sp_weights: Any, combiner: str | None = None, max_norm: float | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """``tf.nn.embedding_lookup_sparse`` of slices that divide the rows in order.
+    """Return ``tf.nn.embedding_lookup_sparse`` with rows partitioned in order.
 
     Args:
-        params: the rows, or a list of slices.
-        sp_ids: numbers of rows, a ``SparseTensor``.
-        sp_weights: their weights; None: 1.
-        combiner: ``"mean"``, ``"sqrtn"`` or ``"sum"``; None: ``"mean"``.
-        max_norm: the greatest length of a row; None: any.
+        params: the embedding, or a list of its slices.
+        sp_ids: row numbers, a ``SparseTensor``.
+        sp_weights: their weights; None for 1.
+        combiner: ``"mean"``, ``"sqrtn"`` or ``"sum"``; None for ``"mean"``.
+        max_norm: the largest norm of a row; None for any.
         name: name scope.
     """
     return embedding_lookup_sparse(params, sp_ids, sp_weights, "div", name, combiner or "mean", max_norm)
@@ -145,15 +146,15 @@ def safe_embedding_lookup_sparse_v2(
     embedding_weights: Any, sparse_ids: Any, sparse_weights: Any = None, combiner: str = "mean",
     default_id: int | None = None, max_norm: float | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """``tf.nn.safe_embedding_lookup_sparse`` of slices that divide the rows in order.
+    """Return ``tf.nn.safe_embedding_lookup_sparse`` with rows partitioned in order.
 
     Args:
-        embedding_weights: the rows, or a list of slices.
-        sparse_ids: numbers of rows, a ``SparseTensor``.
-        sparse_weights: their weights; None: 1.
+        embedding_weights: the embedding, or a list of its slices.
+        sparse_ids: row numbers, a ``SparseTensor``.
+        sparse_weights: their weights; None for 1.
         combiner: ``"mean"``, ``"sqrtn"`` or ``"sum"``.
-        default_id: the row of what has none; None: zeros.
-        max_norm: the greatest length of a row; None: any.
+        default_id: the row for examples without ids; None for zeros.
+        max_norm: the largest norm of a row; None for any.
         name: name scope.
     """
     return safe_embedding_lookup_sparse(

@@ -1,6 +1,6 @@
-"""Groups of words that follow each other, in rows that a vector of their ends cuts.
+"""N-grams of words, in rows given by a vector of row splits.
 
-``tf.strings.ngrams`` gives ragged tensors, which gpuplace has not: this is the op beneath it.
+``tf.strings.ngrams`` returns ragged tensors, which gpuplace does not have: this is the underlying op.
 
 Source: tensorflow/core/kernels/string_ngrams_op.cc, release 1.15.
 """
@@ -21,8 +21,8 @@ from gpuplace.shapes import TensorShape
 from gpuplace.typing import Array, ArrayModule
 
 
-def _checked_splits(splits: list[int], count: int) -> None:
-    """InvalidArgumentError where they do not cut so many words into rows."""
+def _check_splits(splits: list[int], count: int) -> None:
+    """Raise an InvalidArgumentError if the splits do not cover ``count`` words."""
     if splits and splits[0] != 0:
         raise InvalidArgumentError.of(f"First split value must be 0, got {splits[0]}")
     for before, split in zip(splits, splits[1:], strict=False):
@@ -34,10 +34,10 @@ def _checked_splits(splits: list[int], count: int) -> None:
         )
 
 
-def _of_row(
+def _ngrams_of_row(
     words: list[bytes], width: int, pad: int, ends: tuple[bytes, bytes], between: bytes
 ) -> list[bytes]:
-    """The groups of so many words in a row, with that many words of padding beyond each end."""
+    """Return the n-grams of a row, with the padding at each end."""
     whole = [ends[0]] * pad + words + [ends[1]] * pad
     return [between.join(whole[at : at + width]) for at in range(len(whole) - width + 1)]
 
@@ -52,21 +52,21 @@ def _string_ngrams(
     if min(ngram_widths, default=1) <= 0:
         raise InvalidArgumentError.of("ngram_widths must contain positive values")
     splits, words = data_splits.tolist(), data.tolist()
-    _checked_splits(splits, len(words))
-    found: list[bytes] = []
+    _check_splits(splits, len(words))
+    result: list[bytes] = []
     ends = [0]
     for start, end in zip(splits, splits[1:], strict=False):
-        row, before = words[start:end], len(found)
+        row, before = words[start:end], len(result)
         for width in ngram_widths:
             pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
-            found += _of_row(row, width, pad, (left_pad, right_pad), separator)
-        if preserve_short_sequences and len(found) == before and row:
-            found.append(
+            result += _ngrams_of_row(row, width, pad, (left_pad, right_pad), separator)
+        if preserve_short_sequences and len(result) == before and row:
+            result.append(
                 separator.join([left_pad] * max(pad_width, 0) + row + [right_pad] * max(pad_width, 0))
             )
-        ends.append(len(found))
-    texts = np.empty(len(found), object)
-    texts[:] = found
+        ends.append(len(result))
+    texts = np.empty(len(result), object)
+    texts[:] = result
     return texts, np.asarray(ends if splits else [], data_splits.dtype)
 
 

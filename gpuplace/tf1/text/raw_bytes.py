@@ -1,4 +1,4 @@
-"""Ops of bytes: fingerprints, and strings that are packed.
+"""Ops on bytes: fingerprints and decompression.
 
 Source: tensorflow/core/kernels/fingerprint_op.cc, decode_compressed_op.cc and logging_ops.cc (Timestamp), release 1.15.
 """
@@ -28,7 +28,7 @@ __all__ = ["decode_compressed", "fingerprint", "timestamp"]
 
 
 def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None = None) -> Tensor:
-    """Returns eight bytes for each row of a tensor that are the same everywhere for the same row.
+    """Return an eight-byte fingerprint for each row of a tensor.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(fingerprint(["hello world"])).tolist()
@@ -43,13 +43,13 @@ def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None =
         uint8 ``[batch, 8]``.
 
     Raises:
-        ValueError: another method.
+        ValueError: ``method`` is unknown.
     """
     return new("Fingerprint", name, data=data, method=method)
 
 
 def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str | None = None) -> Tensor:
-    """Unpacks strings.
+    """Decompress strings.
 
     Args:
         bytes: strings of any shape.
@@ -60,20 +60,20 @@ def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str |
         Strings, in the shape of ``bytes``.
 
     Raises:
-        InvalidArgumentError: at run time, another type of compression.
+        InvalidArgumentError: at run time, the compression type is unknown.
         DataLossError: at run time, a string is damaged.
     """
     return new("DecodeCompressed", name, bytes=bytes, compression_type=compression_type)
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """Returns the time when it runs.
+    """Return the time at which it runs.
 
     Args:
         name: name of the op.
 
     Returns:
-        Seconds since the beginning of 1970, a float64 scalar.
+        Seconds since the start of 1970, a float64 scalar.
     """
     return new("Timestamp", name)
 
@@ -93,11 +93,11 @@ def _fingerprint(xp: Any, data: Any, method: Any, *, T: Any) -> Any:
         raise InvalidArgumentError.of(f"`data` should be at least 1-dimensional: {TensorShape(data.shape)}")
     rows = data.reshape(len(data), -1) if data.size else np.empty((len(data), 0), data.dtype)
     if T is string:
-        each = [[fingerprint64(text) for text in row] for row in rows.tolist()]
+        fingerprints = [[fingerprint64(text) for text in row] for row in rows.tolist()]
         if data.ndim == 1:
-            numbers = [one for row in each for one in row]
+            numbers = [one for row in fingerprints for one in row]
         else:
-            numbers = [fingerprint64(np.array(row, "<u8").tobytes()) for row in each]
+            numbers = [fingerprint64(np.array(row, "<u8").tobytes()) for row in fingerprints]
     else:
         numbers = [fingerprint64(np.ascontiguousarray(row).tobytes()) for row in rows]
     return np.array(numbers, "<u8").view(np.uint8).reshape(len(data), 8)
@@ -111,14 +111,14 @@ def _decode_compressed(xp: ArrayModule, bytes: Array, *, compression_type: bytes
     window = windows[compression_type]
     if window is None:
         return bytes
-    found = np.empty(bytes.size, object)
+    result = np.empty(bytes.size, object)
     for number, text in enumerate(bytes.reshape(-1).tolist()):
         try:
-            found[number] = zlib.decompress(text, window)
+            result[number] = zlib.decompress(text, window)
         except zlib.error as error:
             code, what = str(error).removeprefix("Error ").split(" ", 1)[0], str(error).rpartition(": ")[2]
             raise DataLossError.of(f"inflate() failed with error {code}: {what}") from None
-    return found.reshape(bytes.shape)
+    return result.reshape(bytes.shape)
 
 
 @shape_function("Fingerprint")

@@ -1,4 +1,4 @@
-"""Ops that search in texts, and that turn bytes into numbers and letters.
+"""Ops for regular expressions, and for decoding bytes as numbers and as base64.
 
 Source: tensorflow/python/ops/string_ops.py and parsing_ops.py; core/kernels/regex_replace_op.cc, decode_raw_op.cc and
 encode_base64 of core/lib/strings/base64.cc, release 1.15.
@@ -33,7 +33,7 @@ def regex_replace(
     replace_global: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Replaces what ``pattern`` matches by ``rewrite``, in which ``\\1`` to ``\\9`` are the pattern's groups.
+    """Replace matches of ``pattern`` by ``rewrite``, in which ``\\1`` to ``\\9`` are the pattern's groups.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.regex_replace("a1b2", "[0-9]", "#")).decode()
@@ -41,16 +41,16 @@ def regex_replace(
 
     Args:
         input: strings of any shape.
-        pattern: a regular expression in RE2's syntax, a text or scalar string tensor.
-        rewrite: what to put in place of a match, likewise.
-        replace_global: whether all matches are replaced, or the first of each text.
+        pattern: a regular expression in RE2's syntax, a string or scalar string tensor.
+        rewrite: the replacement, a string or scalar string tensor.
+        replace_global: whether to replace all matches rather than the first of each string.
         name: name of the op.
 
     Returns:
         Strings, in ``input``'s shape.
 
     Raises:
-        InvalidArgumentError: when it runs: the pattern is malformed.
+        InvalidArgumentError: at run time, the pattern is malformed.
     """
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
         return new(
@@ -67,18 +67,18 @@ def regex_replace(
 
 
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
-    """Tells which texts a pattern matches as a whole.
+    """Return which strings match a pattern as a whole.
 
     Args:
         input: strings of any shape.
-        pattern: a regular expression in RE2's syntax, a text or scalar string tensor.
+        pattern: a regular expression in RE2's syntax, a string or scalar string tensor.
         name: name of the op.
 
     Returns:
         bool, in ``input``'s shape.
 
     Raises:
-        InvalidArgumentError: when it runs: the pattern is malformed.
+        InvalidArgumentError: at run time, the pattern is malformed.
     """
     if isinstance(pattern, (str, bytes)):
         return new("StaticRegexFullMatch", name, input=input, pattern=pattern)
@@ -92,7 +92,7 @@ def decode_raw(
     name: str | None = None,
     bytes: TensorLike | None = None,
 ) -> Tensor:
-    """Returns the bytes of texts as numbers.
+    """Return the bytes of strings as numbers.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.decode_raw(["AB"], tf.uint8)).tolist()
@@ -100,8 +100,9 @@ def decode_raw(
 
     Args:
         input_bytes: strings of any shape, all of one length.
-        out_type: type of the numbers: integers up to 64 bits but not uint32 and uint64, floating, complex or bool.
-        little_endian: order of the bytes in a number.
+        out_type: dtype of the numbers: integers up to 64 bits except uint32 and uint64, floating, complex or
+            bool.
+        little_endian: byte order of the numbers.
         name: name of the op.
         bytes: the old name of ``input_bytes``, deprecated.
 
@@ -109,19 +110,19 @@ def decode_raw(
         Numbers, ``[*input_bytes.shape, n]``.
 
     Raises:
-        TypeError: another ``out_type``.
-        InvalidArgumentError: when it runs: lengths differ, or are no multiple of a number's bytes.
+        TypeError: ``out_type`` is unsupported.
+        InvalidArgumentError: at run time, lengths differ, or are not a multiple of a number's size.
     """
     source = input_bytes if bytes is None else bytes
     return new("DecodeRaw", name, bytes=source, out_type=out_type, little_endian=little_endian)
 
 
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
-    """Returns texts in base 64, in the alphabet for web addresses.
+    """Encode strings as URL-safe base64.
 
     Args:
         input: strings of any shape.
-        pad: fill up with ``=`` to a multiple of four characters.
+        pad: whether to pad with ``=`` to a multiple of four characters.
         name: name of the op.
 
     Returns:
@@ -131,7 +132,7 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
 
 
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns what texts in base 64, in the alphabet for web addresses, stand for.
+    """Decode strings from URL-safe base64.
 
     Args:
         input: strings of any shape, padded or not.
@@ -141,13 +142,13 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
         Strings, in ``input``'s shape.
 
     Raises:
-        InvalidArgumentError: when it runs: a character of another alphabet.
+        InvalidArgumentError: at run time, a character is not in the alphabet.
     """
     return new("DecodeBase64", name, input=input)
 
 
-def _compiled(pattern: bytes) -> Any:
-    """A regular expression, by the library that TensorFlow uses: it takes time in proportion to the text."""
+def _compile(pattern: bytes) -> Any:
+    """Compile a regular expression with RE2, TensorFlow's library, which matches in linear time."""
     import re2
 
     options = re2.Options()
@@ -160,34 +161,34 @@ def _compiled(pattern: bytes) -> Any:
 
 
 def _replaced(xp: ArrayModule, input: Array, pattern: bytes, rewrite: bytes, replace_global: bool) -> Array:
-    compiled = _compiled(pattern)
-    put, is_whole = _parts(rewrite, compiled.groups)
+    compiled = _compile(pattern)
+    put, is_whole = _parse_rewrite(rewrite, compiled.groups)
     limits = step_limits()
 
     def replaced(text: bytes) -> bytes:
         if not is_whole and not replace_global:
             return text
-        made: list[bytes] = []
+        result: list[bytes] = []
         at, end = 0, -1
         while at <= len(text) and (match := compiled.search(text, at)) is not None:
             check_deadline(limits)
-            made.append(text[at : match.start()])
+            result.append(text[at : match.start()])
             at = match.end()
-            if match.start() == at == end:  # no empty match at the end of another
+            if match.start() == at == end:  # no empty match directly after another match
                 at += _character_size(text, at)
-                made.append(text[end:at])
+                result.append(text[end:at])
                 continue
-            made += [part if isinstance(part, bytes) else match.group(part) or b"" for part in put]
+            result += [part if isinstance(part, bytes) else match.group(part) or b"" for part in put]
             end = at
             if not replace_global:
                 break
-        return b"".join([*made, text[at:]])
+        return b"".join([*result, text[at:]])
 
     return each_string(xp, input, replaced)
 
 
 def _character_size(text: bytes, at: int) -> int:
-    """Bytes of the character there, in UTF-8; 1 where there is none."""
+    """Return the number of bytes of a UTF-8 character; 1 if it is malformed."""
     for size in range(1, 5):
         try:
             text[at : at + size].decode()
@@ -197,21 +198,21 @@ def _character_size(text: bytes, at: int) -> int:
     return 1
 
 
-def _parts(rewrite: bytes, groups: int) -> tuple[list[bytes | int], bool]:
-    """What a match becomes: texts and numbers of groups, 0 the whole; and whether there is no other escape or group.
+def _parse_rewrite(rewrite: bytes, groups: int) -> tuple[list[bytes | int], bool]:
+    """Parse a replacement into strings and group numbers, 0 for the whole match; also return whether it is valid.
 
-    From such a one on RE2 writes nothing.
+    From the first invalid escape or group on, RE2 writes nothing.
     """
-    made: list[bytes | int] = []
+    result: list[bytes | int] = []
     pieces = re.split(rb"\\(.|$)", rewrite, flags=re.DOTALL)
     for index, piece in enumerate(pieces):
         if index % 2 == 0 or piece == b"\\":
-            made.append(piece)
+            result.append(piece)
         elif not piece.isdigit() or int(piece) > groups:
-            return made, False
+            return result, False
         else:
-            made.append(int(piece))
-    return made, True
+            result.append(int(piece))
+    return result, True
 
 
 @compute("StaticRegexReplace")
@@ -239,7 +240,7 @@ def _regex_full_match(xp: ArrayModule, input: Array, pattern: Array) -> Array:
 
 
 def _full_matches(xp: Any, input: Any, pattern: bytes) -> Any:
-    compiled = _compiled(pattern)
+    compiled = _compile(pattern)
     limits = step_limits()
 
     def matches(text: bytes) -> bool:

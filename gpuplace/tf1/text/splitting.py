@@ -1,4 +1,4 @@
-"""Texts split into words, and texts as numbers of buckets.
+"""Splitting strings into words, and hashing strings into buckets.
 
 Source: tensorflow/python/ops/ragged/ragged_string_ops.py, string_ops.py, core/kernels/string_split_op.cc,
 string_to_hash_bucket_op.cc and core/platform/fingerprint.h (FarmHash's Fingerprint64), release 1.15.
@@ -34,21 +34,21 @@ def string_split(
     source: TensorLike, sep: TensorLike | None = None, skip_empty: bool = True, delimiter: TensorLike | None = None,
     result_type: str = "SparseTensor", name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """Returns the words of texts.
+    """Split strings into words.
 
     Args:
         source: strings, a vector.
-        sep: the characters between words, a string scalar; empty: every byte is a word. None: a blank.
-        skip_empty: whether empty words are left out.
+        sep: the separator characters, a string scalar; empty: split into bytes. None for a space.
+        skip_empty: whether to leave out empty words.
         delimiter: another name of ``sep``.
         result_type: ``"SparseTensor"``; there are no ragged tensors here.
         name: name of the scope.
 
     Returns:
-        A ``SparseTensor`` of strings, a row for each text.
+        A ``SparseTensor`` of strings, a row for each string.
 
     Raises:
-        ValueError: ``source`` is no vector, or there is another ``result_type``.
+        ValueError: ``source`` is not a vector, or ``result_type`` is unsupported.
     """
     if result_type != "SparseTensor":
         raise ValueError("result_type must be 'SparseTensor': gpuplace has no ragged tensors")
@@ -64,34 +64,34 @@ def split(
     input: TensorLike | None = None, sep: TensorLike | None = None, maxsplit: int = -1,
     result_type: str = "SparseTensor", source: TensorLike | None = None, name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """Returns the words of texts, as Python's ``str.split`` finds them.
+    """Split strings into words, as Python's ``str.split`` does.
 
     Args:
         input: strings, a vector.
-        sep: what stands between words, a string scalar; None or empty: white space.
-        maxsplit: how many times a text is split at most; -1: any number.
+        sep: the separator, a string scalar; None or empty for white space.
+        maxsplit: largest number of splits of a string; -1 for no limit.
         result_type: ``"SparseTensor"``; there are no ragged tensors here.
         source: another name of ``input``.
         name: name of the scope.
 
     Returns:
-        A ``SparseTensor`` of strings, a row for each text.
+        A ``SparseTensor`` of strings, a row for each string.
 
     Raises:
-        ValueError: ``input`` is no vector, or there is another ``result_type``.
+        ValueError: ``input`` is not a vector, or ``result_type`` is unsupported.
     """
     if result_type != "SparseTensor":
         raise ValueError("result_type must be 'SparseTensor': gpuplace has no ragged tensors")
-    given: Any = source if input is None else input
-    with name_scope(name, "StringSplit", [given]):
-        texts = convert_to_tensor(given, "string", name="input")
+    strings: Any = source if input is None else input
+    with name_scope(name, "StringSplit", [strings]):
+        texts = convert_to_tensor(strings, "string", name="input")
         between = convert_to_tensor("" if sep is None else sep, "string")
         op = apply_op("StringSplitV2", None, input=texts, sep=between, maxsplit=maxsplit)
         return SparseTensor(*op.outputs)
 
 
 def _sparse(rows: Sequence[Sequence[bytes]]) -> tuple[Any, Any, Any]:
-    """Rows of words as the parts of a sparse tensor."""
+    """Return rows of words as the parts of a sparse tensor."""
     indices = [(row, place) for row, words in enumerate(rows) for place in range(len(words))]
     words = [word for row in rows for word in row]
     values = np.empty(len(words), object)
@@ -138,18 +138,18 @@ def _sparse_shape(op: Operation) -> Any:
 
 
 def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
-    """Returns a number below ``num_buckets`` for each text, always the same one.
+    """Return a bucket number below ``num_buckets`` for each string, the same in every run.
 
     Args:
         input: strings of any shape.
-        num_buckets: how many numbers there are.
+        num_buckets: number of buckets.
         name: name of the op.
 
     Returns:
-        int64, in that shape.
+        int64, in the shape of the strings.
 
     Raises:
-        ValueError: there is no bucket.
+        ValueError: there are no buckets.
     """
     return new("StringToHashBucketFast", name, input=input, num_buckets=num_buckets)
 
@@ -157,20 +157,20 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
 def string_to_hash_bucket_strong(
     input: TensorLike, num_buckets: int, key: Sequence[int], name: str | None = None
 ) -> Tensor:
-    """Returns a number for each text as ``string_to_hash_bucket_fast`` does, which only who has the key can foresee.
+    """Return a bucket number for each string that is unpredictable without the key.
 
     Args:
         input: strings of any shape.
-        num_buckets: how many numbers there are.
+        num_buckets: number of buckets.
         key: two integers.
         name: name of the op.
 
     Returns:
-        int64, in that shape.
+        int64, in the shape of the strings.
 
     Raises:
-        ValueError: there is no bucket.
-        InvalidArgumentError: when it runs: the key is of another length.
+        ValueError: there are no buckets.
+        InvalidArgumentError: at run time, the key has another length.
     """
     return new("StringToHashBucketStrong", name, input=input, num_buckets=num_buckets, key=list(key))
 
@@ -179,22 +179,22 @@ def string_to_hash_bucket(
     string_tensor: TensorLike | None = None, num_buckets: int | None = None, name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns a number for each text as ``string_to_hash_bucket_fast`` does, by an older function.
+    """Return a bucket number for each string, by an older hash function.
 
     Args:
         string_tensor: strings of any shape.
-        num_buckets: how many numbers there are.
+        num_buckets: number of buckets.
         name: name of the op.
         input: another name of ``string_tensor``.
 
     Returns:
-        int64, in that shape.
+        int64, in the shape of the strings.
 
     Raises:
-        ValueError: there is no bucket.
+        ValueError: there are no buckets.
     """
-    given = input if string_tensor is None else string_tensor
-    return new("StringToHashBucket", name, string_tensor=given, num_buckets=num_buckets)
+    strings = input if string_tensor is None else string_tensor
+    return new("StringToHashBucket", name, string_tensor=strings, num_buckets=num_buckets)
 
 
 def _buckets(texts: Any, numbers: list[int], num_buckets: int) -> Any:

@@ -1,7 +1,7 @@
-"""Texts from one encoding to another.
+"""Conversion of strings between encodings.
 
-Source: tensorflow/core/kernels/unicode_ops.cc, core/ops/string_ops.cc, release 1.15 (the names of encodings are
-those of Python's codecs here, which has most of ICU's).
+Source: tensorflow/core/kernels/unicode_ops.cc, core/ops/string_ops.cc, release 1.15 (the names of encodings
+are those of Python's codecs, which include most of ICU's).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from gpuplace.ops.text.strings import each_string
 from gpuplace.typing import TensorLike
 
 _MALFORMED = "\udfff"
-"""Stands for a malformed part of a text; no decoder gives half of a pair alone."""
+"""Marks a malformed part of a string; no decoder returns an unpaired surrogate."""
 
 _OUTPUTS = {b"UTF-8": "utf-8", b"UTF-16-BE": "utf-16-be", b"UTF-32-BE": "utf-32-be"}
 _MARKS = {
     "utf-16": ((b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le")),
     "utf-32": ((b"\x00\x00\xfe\xff", "utf-32-be"), (b"\xff\xfe\x00\x00", "utf-32-le")),
 }
-"""Encoding -> the marks of the order of bytes, which go, and what follows them; without one the large end is first."""
+"""Encoding -> its byte order marks, which are removed, and the encodings they indicate; the default is big-endian."""
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
-    """The mark in place of a malformed part, and where the text goes on."""
+    """Return the mark in place of a malformed part, and where the string continues."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return _MALFORMED, error.end
@@ -48,7 +48,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns texts in another encoding.
+    """Convert strings to another encoding.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.strings.unicode_transcode(["a\\u00e9"], "UTF-8", "UTF-16-BE")).tolist()
@@ -58,17 +58,19 @@ def unicode_transcode(
         input: strings.
         input_encoding: the name of their encoding.
         output_encoding: ``"UTF-8"``, ``"UTF-16-BE"`` or ``"UTF-32-BE"``.
-        errors: what becomes of malformed parts: ``"replace"``, ``"ignore"`` (they go) or ``"strict"`` (an error).
-        replacement_char: the code point that takes their place.
-        replace_control_characters: do the same with the control characters below the space.
+        errors: treatment of malformed parts: ``"replace"``, ``"ignore"`` (remove them) or ``"strict"`` (raise
+            an error).
+        replacement_char: the code point that replaces them.
+        replace_control_characters: whether to treat control characters below the space in the same way.
         name: name of the op.
 
     Returns:
         Strings, like ``input``.
 
     Raises:
-        ValueError: ``output_encoding`` or ``errors`` is another one.
-        InvalidArgumentError: when it runs: there is no such encoding; with ``"strict"`` a text is malformed.
+        ValueError: ``output_encoding`` or ``errors`` is unknown.
+        InvalidArgumentError: at run time, there is no such encoding, or with ``"strict"`` a string is
+            malformed.
     """
     return new(
         "UnicodeTranscode", name, input=input, input_encoding=input_encoding, output_encoding=output_encoding,
@@ -109,7 +111,7 @@ def _python_name(encoding: bytes) -> str:
 
 
 def _decoded(text: bytes, encoding: str) -> str:
-    """A text, with a mark in place of what is malformed."""
+    """Decode a string, with a mark in place of each malformed part."""
     if encoding in _MARKS:
         for mark, order in _MARKS[encoding]:
             if text.startswith(mark):

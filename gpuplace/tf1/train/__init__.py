@@ -1,1 +1,1 @@
-"""Rarer optimizers, and losses that are scaled for numbers of 16 bits."""
+"""Rarely used optimizers, and loss scaling for half precision."""

@@ -1,4 +1,4 @@
-"""Adagrad of dual averages: the variable follows from the sum of all gradients so far, with L1 and L2 penalties.
+"""Adagrad dual averaging: a variable is computed from the sum of all its gradients, with L1 and L2 penalties.
 
 Source: tensorflow/python/training/adagrad_da.py, release 1.15.
 """
@@ -17,15 +17,15 @@ from gpuplace.typing import TensorLike, VariableLike
 
 
 class AdagradDAOptimizer(KernelOptimizer):
-    """Adagrad of dual averages.
+    """Adagrad dual averaging.
 
     Args:
         learning_rate: a number or a scalar tensor.
-        global_step: how many steps were done, an int64 variable or scalar.
-        initial_gradient_squared_accumulator_value: what the sums of squares start at, a positive number.
-        l1_regularization_strength: 0 or more; more makes more zeros.
+        global_step: number of completed steps, an int64 variable or scalar.
+        initial_gradient_squared_accumulator_value: initial sum of squares, a positive number.
+        l1_regularization_strength: 0 or more; larger values give more zeros.
         l2_regularization_strength: 0 or more.
-        use_locking: kept in the graph.
+        use_locking: recorded in the graph only.
         name: name of the update and of the slots.
 
     Raises:
@@ -54,7 +54,7 @@ class AdagradDAOptimizer(KernelOptimizer):
         self._l2 = l2_regularization_strength
         self._global_step = global_step
         self._step: Any = None
-        """The number of this step, from 1."""
+        """The number of this step, counted from 1."""
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:

@@ -20,16 +20,16 @@ class FtrlOptimizer(KernelOptimizer):
 
     Args:
         learning_rate: a number, a scalar tensor, or a function that returns one.
-        learning_rate_power: how the rate falls with the sum of squares, 0 or less.
-        initial_accumulator_value: what the sums of squares start at, 0 or more.
+        learning_rate_power: exponent by which the rate falls with the sum of squares, 0 or less.
+        initial_accumulator_value: initial sum of squares, 0 or more.
         l1_regularization_strength: 0 or more.
         l2_regularization_strength: 0 or more.
-        use_locking: kept in the graph.
+        use_locking: recorded in the graph only.
         name: name of the update and of the slots.
-        accum_name: name of the slot for the sums of squares; None: ``name``.
-        linear_name: name of the other slot; None: ``name``.
-        l2_shrinkage_regularization_strength: 0 or more; this penalty is added to the gradient where it pulls the
-            weights, not where its squares are summed.
+        accum_name: name of the slot for the sums of squares; None for ``name``.
+        linear_name: name of the other slot; None for ``name``.
+        l2_shrinkage_regularization_strength: 0 or more; this penalty is added to the gradient of the weights,
+            but not to the gradient whose squares are summed.
 
     Raises:
         ValueError: a number is out of range, or the name is empty.
@@ -51,14 +51,14 @@ class FtrlOptimizer(KernelOptimizer):
         linear_name: str | None = None,
         l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
-        for argument, given in (
+        for argument, value in (
             ("initial_accumulator_value", initial_accumulator_value),
             ("l1_regularization_strength", l1_regularization_strength),
             ("l2_regularization_strength", l2_regularization_strength),
             ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
         ):
-            if given < 0.0:
-                raise ValueError(f"{argument} {given} needs to be positive or zero")
+            if value < 0.0:
+                raise ValueError(f"{argument} {value} needs to be positive or zero")
         if learning_rate_power > 0.0:
             raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
         super().__init__(

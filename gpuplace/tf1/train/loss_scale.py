@@ -1,4 +1,4 @@
-"""Loss scales: what a loss is multiplied by, and its gradients are divided by, so that small ones are not lost in half.
+"""Loss scales: factors for a loss that keep small gradients from vanishing in half precision.
 
 Source: tensorflow/python/training/experimental/loss_scale.py, release 1.15.
 """
@@ -25,48 +25,48 @@ __all__ = ["DynamicLossScale", "FixedLossScale", "LossScale", "get", "get_loss_s
 
 
 class LossScale(Trackable, abc.ABC):
-    """A loss scale: called, it is a float32 scalar. Its variables belong to the default graph."""
+    """A loss scale; calling it returns a float32 scalar. Its variables belong to the default graph."""
 
     def __init__(self) -> None:
         self._weights: dict[tuple[str, Graph], Any] = {}
 
     @abc.abstractmethod
     def __call__(self) -> Tensor:
-        """The scale of now, a float32 scalar."""
+        """Return the current scale, a float32 scalar."""
 
     @abc.abstractmethod
     def update(self, grads: Any) -> tuple[Operation, Any]:
-        """An operation that changes the scale by what gradients are like.
+        """Return an operation that adjusts the scale to gradients.
 
         Args:
-            grads: a structure of gradients, already divided by the scale; None stands for one that there is not.
+            grads: a structure of gradients, already divided by the scale; None stands for a missing gradient.
 
         Returns:
-            The operation, and whether the gradients are to be applied: True, or a boolean scalar.
+            The operation, and whether to apply the gradients: True, or a boolean scalar.
         """
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make another one like it."""
+        """Return the arguments that create an equal loss scale."""
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Any:
-        """A loss scale of the class.
+        """Return a loss scale of the class.
 
         Args:
-            config: as ``get_config`` gives it.
+            config: the result of ``get_config``.
         """
         return cls(**config)
 
     def _add_weight(self, name: str, initial_value: Any, dtype: DTypeLike | None = None) -> Any:
-        """A variable of the scale; what waits for it in a checkpoint is restored into it."""
+        """Return a variable of the scale, restored from a checkpoint if one is pending."""
         key = (name, get_default_graph())
         if key in self._weights:
             raise RuntimeError(f"Duplicate variables detected. {key}")
-        made = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
-        self._weights[key] = made
-        self._handle_deferred_dependencies(name=name, trackable=made)
-        return made
+        variable = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
+        self._weights[key] = variable
+        self._handle_deferred_dependencies(name=name, trackable=variable)
+        return variable
 
     @property
     def _checkpoint_dependencies(self) -> list[TrackableReference]:
@@ -79,27 +79,27 @@ class LossScale(Trackable, abc.ABC):
         return [*super()._checkpoint_dependencies, *own]
 
     def _lookup_dependency(self, name: str) -> Any:
-        found = super()._lookup_dependency(name)
-        return self._weights.get((name, get_default_graph())) if found is None else found
+        dependency = super()._lookup_dependency(name)
+        return self._weights.get((name, get_default_graph())) if dependency is None else dependency
 
 
 def get_loss_scale_weights(loss_scale: LossScale) -> ValuesView[Any]:
-    """The variables of a loss scale.
+    """Return the variables of a loss scale.
 
     Args:
-        loss_scale: it.
+        loss_scale: the loss scale.
     """
     return loss_scale._weights.values()
 
 
 class FixedLossScale(LossScale):
-    """A loss scale that stays the same.
+    """A constant loss scale.
 
     Args:
         loss_scale_value: the scale, a number of at least 1.
 
     Raises:
-        ValueError: it is no number, or less.
+        ValueError: ``loss_scale_value`` is not a number, or less than 1.
     """
 
     def __init__(self, loss_scale_value: float) -> None:
@@ -114,7 +114,7 @@ class FixedLossScale(LossScale):
         return convert_to_tensor(self._loss_scale_value)
 
     def update(self, grads: Any) -> tuple[Operation, Any]:
-        """An operation that does nothing, and True.
+        """Return an operation that does nothing, and True.
 
         Args:
             grads: ignored.
@@ -125,17 +125,18 @@ class FixedLossScale(LossScale):
         return f"FixedLossScale({self._loss_scale_value})"
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make another one like it."""
+        """Return the arguments that create an equal loss scale."""
         return {"loss_scale_value": self._loss_scale_value}
 
 
 class DynamicLossScale(LossScale):
-    """A loss scale that becomes larger as long as gradients are finite, and smaller when one is not.
+    """A loss scale that grows while all gradients are finite, and shrinks otherwise.
 
     Args:
-        initial_loss_scale: the scale at first.
-        increment_period: after so many steps with finite gradients it is multiplied.
-        multiplier: by what; after a step with another gradient it is divided by it, to 1 at least.
+        initial_loss_scale: the initial scale.
+        increment_period: number of steps with finite gradients after which the scale is multiplied.
+        multiplier: the factor; after a step with gradients that are not finite the scale is divided by it,
+            but stays at least 1.
     """
 
     def __init__(
@@ -152,33 +153,33 @@ class DynamicLossScale(LossScale):
 
     @property
     def initial_loss_scale(self) -> float:
-        """The scale at first."""
+        """The initial scale."""
         return self._initial_loss_scale
 
     @property
     def increment_period(self) -> int:
-        """The number of steps after which it is multiplied."""
+        """Number of steps with finite gradients after which the scale is multiplied."""
         return self._increment_period
 
     @property
     def multiplier(self) -> float:
-        """What it is multiplied or divided by."""
+        """The factor by which the scale is multiplied or divided."""
         return self._multiplier
 
     def __call__(self) -> Tensor:
         return convert_to_tensor(self._current_loss_scale)
 
     def update(self, grads: Any) -> tuple[Operation, Any]:
-        """An operation that changes the scale, and whether all gradients are finite.
+        """Return an operation that adjusts the scale, and whether all gradients are finite.
 
         Args:
-            grads: a structure of gradients; None stands for one that there is not.
+            grads: a structure of gradients; None stands for a missing gradient.
         """
         is_finite = _are_all_finite(flatten(grads))
-        operation = cond(is_finite, self._after_a_good_step, self._after_a_bad_step)
+        operation = cond(is_finite, self._after_finite_step, self._after_nonfinite_step)
         return operation, is_finite
 
-    def _after_a_good_step(self) -> Any:
+    def _after_finite_step(self) -> Any:
         scale, steps = self._current_loss_scale, self._num_good_steps
 
         def multiplied() -> Any:
@@ -187,7 +188,7 @@ class DynamicLossScale(LossScale):
 
         return cond(steps + 1 >= self._increment_period, multiplied, lambda: steps.assign_add(1).op)
 
-    def _after_a_bad_step(self) -> Any:
+    def _after_nonfinite_step(self) -> Any:
         smaller = elementwise.maximum(self._current_loss_scale / self._multiplier, 1)
         return control.group(self._num_good_steps.assign(0), self._current_loss_scale.assign(smaller))
 
@@ -198,7 +199,7 @@ class DynamicLossScale(LossScale):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make another one like it."""
+        """Return the arguments that create an equal loss scale."""
         return {
             "initial_loss_scale": self.initial_loss_scale,
             "increment_period": self.increment_period,
@@ -207,8 +208,8 @@ class DynamicLossScale(LossScale):
 
 
 def _are_all_finite(grads: list[Any]) -> Tensor:
-    each = [reduction.reduce_all(unary.is_finite(grad)) for grad in grads if grad is not None]
-    return reduction.reduce_all(each)
+    finite = [reduction.reduce_all(unary.is_finite(grad)) for grad in grads if grad is not None]
+    return reduction.reduce_all(finite)
 
 
 def _assign_if_finite(variable: Any, value: Tensor) -> Any:
@@ -216,16 +217,16 @@ def _assign_if_finite(variable: Any, value: Tensor) -> Any:
 
 
 def get(identifier: Any) -> LossScale | None:
-    """A loss scale by what names it.
+    """Return a loss scale from its identifier.
 
     Args:
-        identifier: a number; ``"dynamic"``; a `LossScale`; or None.
+        identifier: a number, ``"dynamic"``, a ``LossScale``, or None.
 
     Returns:
         The loss scale; None for None.
 
     Raises:
-        ValueError: it is nothing of the kind.
+        ValueError: ``identifier`` is anything else.
     """
     if isinstance(identifier, int | float):
         return FixedLossScale(identifier)

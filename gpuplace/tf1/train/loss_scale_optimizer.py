@@ -21,16 +21,16 @@ __all__ = ["MixedPrecisionLossScaleOptimizer"]
 
 
 class MixedPrecisionLossScaleOptimizer(Optimizer):
-    """Gives another optimizer the gradients of a scaled loss, divided by the scale.
+    """A wrapper around an optimizer that computes gradients from a scaled loss and divides them by the scale.
 
-    With a scale that changes, a step whose gradients are not all finite changes nothing but the scale.
+    With a dynamic scale, a step whose gradients are not all finite changes only the scale.
 
     Args:
         opt: the optimizer.
-        loss_scale: a `LossScale`, a number, or ``"dynamic"``.
+        loss_scale: a ``LossScale``, a number, or ``"dynamic"``.
 
     Raises:
-        ValueError: ``opt`` is no optimizer, or ``loss_scale`` nothing of the kind.
+        ValueError: ``opt`` is not an optimizer, or ``loss_scale`` not a loss scale.
     """
 
     def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
@@ -51,18 +51,20 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Gradient | None, Any]]:
-        """The gradient of the loss for each variable, computed of the scaled loss.
+        """Return the gradient of the loss for each variable, computed from the scaled loss.
 
         Args:
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss: as those of
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss: as for
                 ``Optimizer.compute_gradients``.
 
         Returns:
             Pairs of a gradient, or None, and its variable.
         """
-        given: Any = loss
+        loss_or_function: Any = loss
         scale = self._loss_scale()
-        scaled: Any = (lambda: given() * scale) if callable(given) else given * scale
+        scaled: Any = (
+            (lambda: loss_or_function() * scale) if callable(loss_or_function) else loss_or_function * scale
+        )
         pairs = self._optimizer.compute_gradients(
             scaled,
             var_list=var_list,
@@ -72,15 +74,15 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             grad_loss=grad_loss,
         )
         factor = 1 / self._loss_scale()
-        return [(None if grad is None else _scaled(grad, factor), variable) for grad, variable in pairs]
+        return [(None if grad is None else _scale_loss(grad, factor), variable) for grad, variable in pairs]
 
     def apply_gradients(
         self, grads_and_vars: GradsAndVars, global_step: VariableLike | None = None, name: str | None = None
     ) -> Operation:
-        """An operation that updates the variables and the scale; variables only by gradients that are all finite.
+        """Return an operation that updates the scale and, if all gradients are finite, the variables.
 
         Args:
-            grads_and_vars, global_step, name: as those of ``Optimizer.apply_gradients``.
+            grads_and_vars, global_step, name: as for ``Optimizer.apply_gradients``.
 
         Returns:
             The operation.
@@ -92,15 +94,13 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         update, are_good = self._loss_scale.update([grad for grad, _ in pairs])
 
         def apply() -> Operation:
-            constant(
-                0
-            )  # the number of this copy of the model: TensorFlow's graph has it for the only one too
+            constant(0)  # the replica number, which TensorFlow's graph has even for a single replica
             return self._optimizer.apply_gradients(pairs, global_step, f"{name}-wrapped")
 
         return control.group(smart_cond(are_good, apply, control.no_op), update, name=name)
 
 
-def _scaled(grad: TensorLike, factor: Tensor) -> Any:
+def _scale_loss(grad: TensorLike, factor: Tensor) -> Any:
     if isinstance(grad, IndexedSlices):
         return IndexedSlices(grad.values * factor, grad.indices, grad.dense_shape)
     return grad * factor

@@ -1,9 +1,9 @@
-"""Training with half precision, as far as it shows in a program: the loss is scaled.
+"""Mixed precision training, as a program sees it: the loss is scaled.
 
-TensorFlow computes some ops in float16 on GPUs with tensor cores, by a rewrite of the graph once it is placed. Here all
-ops are computed in the types of the graph; nodes, names and placement are those of TensorFlow before that rewrite.
+On GPUs with tensor cores, TensorFlow rewrites the placed graph so that some ops run in float16. Here all ops
+keep the dtypes of the graph; nodes, names and placement are those of TensorFlow before that rewrite.
 
-Source: tensorflow/python/training/experimental/mixed_precision.py, release 1.15 (names, sentences).
+Source: tensorflow/python/training/experimental/mixed_precision.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dynamic") -> Optimizer:
-    """An optimizer that scales the loss, as training with half precision needs it; ops stay in their types.
+    """Return an optimizer that scales the loss, as mixed precision training needs it; ops keep their dtypes.
 
     >>> import gpuplace as tf
     >>> opt = enable_mixed_precision_graph_rewrite(tf.train.GradientDescentOptimizer(0.1), 128.0)
@@ -37,10 +37,10 @@ def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dyna
         loss_scale: a ``LossScale``, a number, or ``"dynamic"``.
 
     Returns:
-        An optimizer whose ``compute_gradients``, ``apply_gradients`` and ``minimize`` take its place.
+        An optimizer that replaces ``opt``.
 
     Raises:
-        ValueError: ``opt`` scales the loss already, or is no optimizer.
+        ValueError: ``opt`` already scales the loss, or is not an optimizer.
     """
     if isinstance(opt, MixedPrecisionLossScaleOptimizer):
         raise ValueError(
@@ -57,12 +57,12 @@ def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dyna
 
 
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Ends what ``enable_mixed_precision_graph_rewrite`` began for sessions made from now on: nothing, here."""
+    """Do nothing, because there is no graph rewrite to disable."""
 
 
 @contextmanager
 def auto_mixed_precision_scope(select: bool = True) -> Iterator[None]:
-    """Marks the nodes made in a block for the rewrite to half precision, or keeps them from it.
+    """Mark the nodes created in a block as allowed, or not allowed, in the rewrite to half precision.
 
     >>> import gpuplace as tf
     >>> with auto_mixed_precision_scope(False):

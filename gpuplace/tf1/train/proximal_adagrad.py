@@ -19,10 +19,10 @@ class ProximalAdagradOptimizer(KernelOptimizer):
 
     Args:
         learning_rate: a number or a scalar tensor.
-        initial_accumulator_value: what the sums of squares start at, a positive number.
+        initial_accumulator_value: initial sum of squares, a positive number.
         l1_regularization_strength: 0 or more.
         l2_regularization_strength: 0 or more.
-        use_locking: kept in the graph.
+        use_locking: recorded in the graph only.
         name: name of the update and of the slots.
 
     Raises:

@@ -16,7 +16,7 @@ class ProximalGradientDescentOptimizer(KernelOptimizer):
         learning_rate: a number, a scalar tensor, or a function that returns one.
         l1_regularization_strength: 0 or more.
         l2_regularization_strength: 0 or more.
-        use_locking: kept in the graph.
+        use_locking: recorded in the graph only.
         name: name of the update.
 
     Raises:

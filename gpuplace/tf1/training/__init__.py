@@ -1,1 +1,1 @@
-"""Sessions that train: hooks, monitored sessions and supervisors, which initialise, restore, save, log and stop."""
+"""Training sessions: hooks, monitored sessions and supervisors, which initialise, restore, save, log and stop."""

@@ -1,4 +1,4 @@
-"""``tf.contrib.slim.evaluation``: a model's metrics at a checkpoint, or at all that a folder gets.
+"""``tf.contrib.slim.evaluation``: a model's metrics at one checkpoint, or at each new checkpoint of a folder.
 
     checkpoint  ->  eval_op, num_evals times  ->  summaries  ->  final_op
 
@@ -45,20 +45,20 @@ _EVAL_STEP = "eval_step"
 _USE_DEFAULT = 0
 """Stands for all summaries of the graph."""
 _MANY = 20
-"""From so many evaluations on, only every tenth of them is logged."""
+"""With at least this number of evaluations, only every tenth is logged."""
 
 
 def get_or_create_eval_step() -> Any:
-    """The variable that counts evaluations, made where the graph has none.
+    """Return the variable that counts evaluations; create it if the graph has none.
 
     Raises:
         ValueError: the graph has several.
     """
-    found = get_default_graph().get_collection(_EVAL_STEP)
-    if len(found) > 1:
+    steps = get_default_graph().get_collection(_EVAL_STEP)
+    if len(steps) > 1:
         raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
-    if found:
-        return found[0]
+    if steps:
+        return steps[0]
     return get_variable(
         "eval_step",
         shape=[],
@@ -70,11 +70,11 @@ def get_or_create_eval_step() -> Any:
 
 
 class StopAfterNEvalsHook(SessionRunHook):
-    """Asks to stop after so many evaluations, and logs them.
+    """Hook that requests a stop after a number of evaluations, and logs them.
 
     Args:
-        num_evals: how many; None: until the input ends.
-        log_progress: log them.
+        num_evals: number of evaluations; None: until the input ends.
+        log_progress: whether to log them.
     """
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
@@ -84,19 +84,19 @@ class StopAfterNEvalsHook(SessionRunHook):
         self.evals_completed: Any = None
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Asks for the count.
+        """Request the count.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
         """
         return SessionRunArgs({"evals_completed": self.evals_completed})
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Looks at the count.
+        """Check the count.
 
         Args:
-            run_context: of the run.
-            run_values: what it gave.
+            run_context: context of the run.
+            run_values: the results of the run.
         """
         done = run_values.results["evals_completed"]
         if self._logs and self._wanted is None:
@@ -108,16 +108,16 @@ class StopAfterNEvalsHook(SessionRunHook):
 
 
 class SummaryAtEndHook(SessionRunHook):
-    """Writes summaries when the evaluations are over.
+    """Hook that writes summaries after the last evaluation.
 
     Args:
         log_dir: the folder of the event file.
-        summary_writer: the writer, instead of a folder.
-        summary_op: the summaries; None: all of the graph.
-        feed_dict: what to feed for them.
+        summary_writer: the writer, if there is no folder.
+        summary_op: the summaries; None for all summaries of the graph.
+        feed_dict: the feeds for the summaries.
 
     Raises:
-        ValueError: neither folder nor writer.
+        ValueError: neither a folder nor a writer is given.
     """
 
     def __init__(
@@ -136,13 +136,13 @@ class SummaryAtEndHook(SessionRunHook):
         self._folder = log_dir
 
     def begin(self) -> None:
-        """Finds the summaries and the global step."""
+        """Find the summaries and the global step."""
         if self._takes_all:
             self._summary_op = summaries.merge_all()
         self._step = get_or_create_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Opens the event file.
+        """Open the event file.
 
         Args:
             session: the session.
@@ -152,7 +152,7 @@ class SummaryAtEndHook(SessionRunHook):
             self._writer = FileWriterCache.get(self._folder)
 
     def end(self, session: Any) -> None:
-        """Writes them.
+        """Write the summaries.
 
         Args:
             session: the session.
@@ -165,8 +165,8 @@ class SummaryAtEndHook(SessionRunHook):
         self._writer.flush()
 
 
-def _counted(eval_op: Any, hooks: Sequence[SessionRunHook], after_all: bool) -> Any:
-    """The ops of an evaluation, with that which counts them."""
+def _with_counter(eval_op: Any, hooks: Sequence[SessionRunHook], after_all: bool) -> Any:
+    """Return the ops of an evaluation, including the op that counts evaluations."""
     if eval_op is None:
         return None
     step = get_or_create_eval_step()
@@ -199,27 +199,27 @@ def evaluate_checkpoint(
     hooks: Sequence[SessionRunHook] | None = None,
     config: ConfigProto | None = None,
 ) -> Any:
-    """Runs operations until the input ends or a hook stops them, then others once.
+    """Run operations until the input ends or a hook stops them, then run the final ops once.
 
     Args:
-        checkpoint_path: what variables are read from; None: they are initialised.
-        master: ``""``: this process.
-        scaffold: what the session begins with; None: one of its own.
-        eval_ops: what updates the metrics.
-        feed_dict: what to feed for it.
-        final_ops: what to fetch in the end.
-        final_ops_feed_dict: what to feed for it.
+        checkpoint_path: the checkpoint to restore; None: initialise the variables.
+        master: ``""`` for this process.
+        scaffold: the ``Scaffold`` of the session; None for a new one.
+        eval_ops: operations that update the metrics.
+        feed_dict: the feeds for ``eval_ops``.
+        final_ops: what to fetch at the end.
+        final_ops_feed_dict: the feeds for ``final_ops``.
         hooks: further hooks.
-        config: of the session.
+        config: configuration of the session.
 
     Returns:
         The values of ``final_ops``.
     """
-    found = list(hooks or ())
+    runners = list(hooks or ())
     get_or_create_eval_step()
-    counted = _counted(eval_ops, found, after_all=True)
+    counted = _with_counter(eval_ops, runners, after_all=True)
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
-    _evaluate(checkpoint_path, master, scaffold or Scaffold(), counted, feed_dict, [*found, final], config)
+    _evaluate(checkpoint_path, master, scaffold or Scaffold(), counted, feed_dict, [*runners, final], config)
     return final.final_ops_values
 
 
@@ -248,10 +248,10 @@ def _hooks(
 ) -> list[SessionRunHook]:
     if isinstance(summary_op, int) and summary_op == _USE_DEFAULT:
         summary_op = summaries.merge_all()
-    found: list[SessionRunHook] = [StopAfterNEvalsHook(num_evals)]
+    all_hooks: list[SessionRunHook] = [StopAfterNEvalsHook(num_evals)]
     if summary_op is not None:
-        found.append(SummaryAtEndHook(logdir, summary_op=summary_op, feed_dict=summary_op_feed_dict))
-    return [*found, *(hooks or ())]
+        all_hooks.append(SummaryAtEndHook(logdir, summary_op=summary_op, feed_dict=summary_op_feed_dict))
+    return [*all_hooks, *(hooks or ())]
 
 
 def evaluate_once(
@@ -271,29 +271,29 @@ def evaluate_once(
     session_config: Any = None,
     hooks: Sequence[SessionRunHook] | None = None,
 ) -> Any:
-    """Evaluates the model at one checkpoint.
+    """Evaluate the model at one checkpoint.
 
     Args:
-        master: ``""``: this process.
+        master: ``""`` for this process.
         checkpoint_path: the checkpoint.
         logdir: the folder of the event file.
-        num_evals: how often ``eval_op`` runs.
-        initial_op: what initialises.
-        initial_op_feed_dict: what to feed for it.
-        eval_op: what updates the metrics.
-        eval_op_feed_dict: what to feed for it.
-        final_op: what to fetch in the end.
-        final_op_feed_dict: what to feed for it.
-        summary_op: what to write in the end; all of the graph's where it is not given.
-        summary_op_feed_dict: what to feed for it.
-        variables_to_restore: those in the checkpoint; None: all.
-        session_config: of the session.
+        num_evals: how often to run ``eval_op``.
+        initial_op: operation that initialises variables.
+        initial_op_feed_dict: the feeds for ``initial_op``.
+        eval_op: operation that updates the metrics.
+        eval_op_feed_dict: the feeds for ``eval_op``.
+        final_op: what to fetch at the end.
+        final_op_feed_dict: the feeds for ``final_op``.
+        summary_op: summary to write at the end; all summaries of the graph if it is left out.
+        summary_op_feed_dict: the feeds for ``summary_op``.
+        variables_to_restore: variables in the checkpoint; None for all.
+        session_config: configuration of the session.
         hooks: further hooks.
 
     Returns:
         The values of ``final_op``.
     """
-    found = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
     saver = None if variables_to_restore is None else Saver(variables_to_restore)
     scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, saver=saver)
     return evaluate_checkpoint(
@@ -304,7 +304,7 @@ def evaluate_once(
         eval_op_feed_dict,
         final_op,
         final_op_feed_dict,
-        found,
+        all_hooks,
         session_config,
     )
 
@@ -331,34 +331,34 @@ def evaluation_loop(
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
 ) -> Any:
-    """Evaluates the model at each checkpoint that a folder gets.
+    """Evaluate the model at each new checkpoint of a folder.
 
     Args:
-        master: ``""``: this process.
+        master: ``""`` for this process.
         checkpoint_dir: the folder of checkpoints.
         logdir: the folder of the event file.
-        num_evals: how often ``eval_op`` runs for each.
-        initial_op: what initialises.
-        initial_op_feed_dict: what to feed for it.
-        init_fn: called after it, with scaffold and session.
-        eval_op: what updates the metrics.
-        eval_op_feed_dict: what to feed for it.
-        final_op: what to fetch in the end of each.
-        final_op_feed_dict: what to feed for it.
-        summary_op: what to write in the end; all of the graph's where it is not given.
-        summary_op_feed_dict: what to feed for it.
-        variables_to_restore: those in the checkpoint; None: all.
-        eval_interval_secs: the least time between two, in seconds.
-        max_number_of_evaluations: how many checkpoints; None: without end.
-        session_config: of the sessions.
-        timeout: how long to wait for a checkpoint, in seconds; None: for ever.
-        timeout_fn: called when that time is over; it goes on unless this returns something true.
+        num_evals: how often to run ``eval_op`` at each checkpoint.
+        initial_op: operation that initialises variables.
+        initial_op_feed_dict: the feeds for ``initial_op``.
+        init_fn: called after ``initial_op``, with the scaffold and the session.
+        eval_op: operation that updates the metrics.
+        eval_op_feed_dict: the feeds for ``eval_op``.
+        final_op: what to fetch at the end of each evaluation.
+        final_op_feed_dict: the feeds for ``final_op``.
+        summary_op: summary to write at the end; all summaries of the graph if it is left out.
+        summary_op_feed_dict: the feeds for ``summary_op``.
+        variables_to_restore: variables in the checkpoint; None for all.
+        eval_interval_secs: shortest time between two evaluations, in seconds.
+        max_number_of_evaluations: number of checkpoints; None: no limit.
+        session_config: configuration of the sessions.
+        timeout: how long to wait for a checkpoint, in seconds; None: no limit.
+        timeout_fn: called at each timeout; the evaluation ends if it returns true.
         hooks: further hooks.
 
     Returns:
         The last values of ``final_op``.
     """
-    found = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
     saver = None if variables_to_restore is None else Saver(variables_to_restore)
     scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, init_fn=init_fn, saver=saver)
     return evaluate_repeatedly(
@@ -370,7 +370,7 @@ def evaluation_loop(
         final_op,
         final_op_feed_dict,
         eval_interval_secs,
-        found,
+        all_hooks,
         session_config,
         max_number_of_evaluations,
         timeout,
@@ -393,34 +393,34 @@ def evaluate_repeatedly(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Any:
-    """Evaluates at each checkpoint that a folder gets, as ``evaluate_checkpoint`` does at one.
+    """Evaluate each new checkpoint of a folder as ``evaluate_checkpoint`` does.
 
     Args:
         checkpoint_dir: the folder.
-        master: ``""``: this process.
-        scaffold: what the sessions begin with; None: one of its own.
-        eval_ops: what updates the metrics.
-        feed_dict: what to feed for it.
-        final_ops: what to fetch in the end.
-        final_ops_feed_dict: what to feed for it.
-        eval_interval_secs: the least time between two, in seconds.
+        master: ``""`` for this process.
+        scaffold: the ``Scaffold`` of the sessions; None for a new one.
+        eval_ops: operations that update the metrics.
+        feed_dict: the feeds for ``eval_ops``.
+        final_ops: what to fetch at the end.
+        final_ops_feed_dict: the feeds for ``final_ops``.
+        eval_interval_secs: shortest time between two evaluations, in seconds.
         hooks: further hooks.
-        config: of the sessions.
-        max_number_of_evaluations: how many checkpoints; None: without end.
-        timeout: how long to wait for a checkpoint, in seconds; None: for ever.
-        timeout_fn: called when that time is over; it goes on unless this returns something true.
+        config: configuration of the sessions.
+        max_number_of_evaluations: number of checkpoints; None: no limit.
+        timeout: how long to wait for a checkpoint, in seconds; None: no limit.
+        timeout_fn: called at each timeout; the evaluation ends if it returns true.
 
     Returns:
         The last values of ``final_ops``.
     """
-    found = list(hooks or ())
+    all_hooks = list(hooks or ())
     get_or_create_eval_step()
-    counted = _counted(eval_ops, found, after_all=False)
+    counted = _with_counter(eval_ops, all_hooks, after_all=False)
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
     begun = scaffold or Scaffold()
     checkpoints = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
     for number, checkpoint in enumerate(checkpoints, 1):
-        _evaluate(checkpoint, master, begun, counted, feed_dict, [*found, final], config)
+        _evaluate(checkpoint, master, begun, counted, feed_dict, [*all_hooks, final], config)
         if number == max_number_of_evaluations:
             break
     return final.final_ops_values

@@ -1,6 +1,6 @@
 """Hooks that log, stop, check and feed.
 
-Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (sentences of errors and of the log).
+Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (error and log messages).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _STEPS_BETWEEN_LINES = 1000
 
 
 def required_global_step_read(what: str) -> Any:
-    """The tensor that reads the default graph's global step.
+    """Return the tensor that reads the default graph's global step.
 
     Args:
-        what: who needs it, for the error.
+        what: the part that needs the step, for the error message.
 
     Raises:
-        RuntimeError: the graph has none.
+        RuntimeError: the graph has no global step.
     """
     step = global_step_read()
     if step is None:
@@ -44,14 +44,14 @@ def required_global_step_read(what: str) -> Any:
 
 
 class LoggingTensorHook(SessionRunHook):
-    """Logs tensors every so many steps or seconds, or at the end.
+    """Hook that logs tensors at intervals of steps or seconds, or at the end.
 
     Args:
-        tensors: a dict from tag to tensor or name, or a list of them whose names are the tags.
-        every_n_iter: log every so many runs; None: not by runs.
-        every_n_secs: log every so many seconds; None: not by time.
-        at_end: also log when the session ends well.
-        formatter: makes the line from a dict of tags and values; None: ``tag = value, ...``.
+        tensors: a dict from tag to tensor or name, or a list of tensors or names, which are then the tags.
+        every_n_iter: runs between log lines; None: do not count runs.
+        every_n_secs: seconds between log lines; None: ignore the time.
+        at_end: whether to log at the end of a session without errors.
+        formatter: function from a dict of tags and values to the log line; None for ``tag = value, ...``.
 
     Raises:
         ValueError: both ``every_n_iter`` and ``every_n_secs`` are given, or neither and ``at_end`` is False.
@@ -77,7 +77,7 @@ class LoggingTensorHook(SessionRunHook):
             self._tensors = dict(tensors)
         else:
             self._tags = list(tensors)
-            self._tensors = {one: one for one in tensors}
+            self._tensors = {tensor: tensor for tensor in tensors}
         self._formatter = formatter
         self._at_end = at_end
         self._timer = (
@@ -90,10 +90,10 @@ class LoggingTensorHook(SessionRunHook):
         self._fetches: dict[Any, Any] = {}
 
     def begin(self) -> None:
-        """Finds the tensors.
+        """Find the tensors.
 
         Raises:
-            ValueError: a name is that of an operation with several outputs, or a tensor is of another graph.
+            ValueError: a name is that of an operation with several outputs, or a tensor is in another graph.
             KeyError: there is no such tensor.
         """
         self._timer.reset()
@@ -101,10 +101,10 @@ class LoggingTensorHook(SessionRunHook):
         self._fetches = {tag: _graph_element(tensor) for tag, tensor in self._tensors.items()}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the tensors when it is time.
+        """Request the tensors when it is time to log.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             The tensors, or None.
@@ -113,10 +113,10 @@ class LoggingTensorHook(SessionRunHook):
         return SessionRunArgs(self._fetches) if self._is_due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Logs them.
+        """Log the tensors.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
             run_values: the values.
         """
         if self._is_due:
@@ -124,7 +124,7 @@ class LoggingTensorHook(SessionRunHook):
         self._runs += 1
 
     def end(self, session: Any) -> None:
-        """Logs them once more where that was asked for.
+        """Log the tensors if ``at_end`` is True.
 
         Args:
             session: the session.
@@ -162,11 +162,11 @@ def _graph_element(named: Any) -> Any:
 
 
 class StopAtStepHook(SessionRunHook):
-    """Stops when the global step is at a number.
+    """Hook that stops training at a global step.
 
     Args:
-        num_steps: stop after so many steps from the step that the session begins with.
-        last_step: stop at this step.
+        num_steps: number of steps after the first step of the session.
+        last_step: the global step at which to stop.
 
     Raises:
         ValueError: neither is given, or both are.
@@ -182,15 +182,15 @@ class StopAtStepHook(SessionRunHook):
         self._step: Any = None
 
     def begin(self) -> None:
-        """Finds the global step.
+        """Find the global step.
 
         Raises:
-            RuntimeError: there is none.
+            RuntimeError: the graph has no global step.
         """
         self._step = required_global_step_read("StopAtStepHook")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Counts from the session's step.
+        """Count from the session's step.
 
         Args:
             session: the session.
@@ -200,10 +200,10 @@ class StopAtStepHook(SessionRunHook):
             self._last_step = int(session.run(self._step)) + self._num_steps
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the step.
+        """Request the step.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             The step.
@@ -211,32 +211,32 @@ class StopAtStepHook(SessionRunHook):
         return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Asks to stop at the last step.
+        """Request a stop at the last step.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
             run_values: the step.
         """
         last = self._last_step
         if last is not None and run_values.results + 1 >= last:
-            # the value may be one of before the update: look again
+            # the fetched value may be older than the update: read it again
             if run_context.session.run(self._step) >= last:
                 run_context.request_stop()
 
 
 class NanLossDuringTrainingError(RuntimeError):
-    """The loss is not a number."""
+    """The loss is NaN."""
 
     def __str__(self) -> str:
         return "NaN loss during training."
 
 
 class NanTensorHook(SessionRunHook):
-    """Ends training when a loss is not a number.
+    """Hook that ends training when a loss is NaN.
 
     Args:
         loss_tensor: a scalar of a floating type.
-        fail_on_nan_loss: raise an error, or stop as if training were done.
+        fail_on_nan_loss: whether to raise an error rather than stop training.
     """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
@@ -244,10 +244,10 @@ class NanTensorHook(SessionRunHook):
         self._fails = fail_on_nan_loss
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the loss.
+        """Request the loss.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             The loss.
@@ -255,14 +255,14 @@ class NanTensorHook(SessionRunHook):
         return SessionRunArgs(self._loss)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Looks at it.
+        """Check the loss.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
             run_values: the loss.
 
         Raises:
-            NanLossDuringTrainingError: it is not a number.
+            NanLossDuringTrainingError: the loss is NaN.
         """
         if not np.isnan(run_values.results):
             return
@@ -274,10 +274,10 @@ class NanTensorHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Waits before the first run until the global step has come to a number, which others count.
+    """Hook that delays the first run until other workers have reached a global step.
 
     Args:
-        wait_until_step: the number.
+        wait_until_step: the global step.
     """
 
     def __init__(self, wait_until_step: int) -> None:
@@ -286,19 +286,19 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._step: Any = None
 
     def begin(self) -> None:
-        """Finds the global step.
+        """Find the global step.
 
         Raises:
-            RuntimeError: there is none.
+            RuntimeError: the graph has no global step.
         """
         self._is_started = False
         self._step = required_global_step_read("_GlobalStepWaiterHook")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Waits, the first time.
+        """Wait before the first run.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             None.
@@ -306,14 +306,14 @@ class GlobalStepWaiterHook(SessionRunHook):
         if self._is_started or self._wait_until_step <= 0:
             self._is_started = True
             return None
-        wanted = self._wait_until_step
-        tf_logging.info("Waiting for global step %d before starting training.", wanted)
+        target = self._wait_until_step
+        tf_logging.info("Waiting for global step %d before starting training.", target)
         logged = 0
-        while (current := int(run_context.session.run(self._step))) < wanted:
+        while (current := int(run_context.session.run(self._step))) < target:
             if current - logged > _STEPS_BETWEEN_LINES:
                 tf_logging.info(
                     "Waiting for global step %d before starting training. Current step is %d.",
-                    wanted,
+                    target,
                     current,
                 )
                 logged = current
@@ -323,11 +323,11 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 
 class FinalOpsHook(SessionRunHook):
-    """Runs something at the end of the session.
+    """Hook that runs operations at the end of the session.
 
     Args:
-        final_ops: what to fetch, as for ``Session.run``; None: nothing.
-        final_ops_feed_dict: what to feed then; None: nothing.
+        final_ops: what to fetch, as for ``Session.run``, or None.
+        final_ops_feed_dict: the feeds, or None.
     """
 
     def __init__(self, final_ops: FetchLike | None, final_ops_feed_dict: FeedDict | None = None) -> None:
@@ -337,17 +337,17 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
-        """The values; None before the end."""
+        """The fetched values; None before the end."""
         return self._values
 
     def end(self, session: Any) -> None:
-        """Runs it.
+        """Run the operation.
 
         Args:
             session: the session.
 
         Raises:
-            OutOfRangeError: what is run takes from an input that is at its end.
+            OutOfRangeError: ``final_ops`` reads an input that has ended.
         """
         if self._final_ops is None:
             return
@@ -363,7 +363,7 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds every run what a function returns.
+    """Hook that feeds the result of a function to each run.
 
     Args:
         feed_fn: returns a dict as for ``Session.run``.
@@ -373,12 +373,12 @@ class FeedFnHook(SessionRunHook):
         self.feed_fn = feed_fn
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks the function.
+        """Call the function.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
-            What to feed.
+            The feeds.
         """
         return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())

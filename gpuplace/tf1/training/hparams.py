@@ -1,10 +1,10 @@
-"""``tf.contrib.training.HParams``: named numbers and words of a model, which a string can set.
+"""``tf.contrib.training.HParams``: named hyperparameters of a model, which a string can set.
 
 >>> params = HParams(rate=0.1, layers=[8, 8], bias=True)
 >>> params.parse("rate=0.5,layers=[4,2],bias=false").values()
 {'rate': 0.5, 'layers': [4, 2], 'bias': False}
 
-Source: tensorflow/contrib/training/python/training/hparam.py, release 1.15 (names, grammar, sentences).
+Source: tensorflow/contrib/training/python/training/hparam.py, release 1.15 (names, grammar, messages).
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ def _parsed_bool(text: str) -> bool:
     raise ValueError(text)
 
 
-def _parser(wanted: type) -> Callable[[str], Any]:
-    return _parsed_bool if wanted is bool else wanted
+def _parser(value_type: type) -> Callable[[str], Any]:
+    return _parsed_bool if value_type is bool else value_type
 
 
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
-    """Reads assignments, ``"rate=0.5,layers=[4,2],names[1]=b"``.
+    """Parse assignments, ``"rate=0.5,layers=[4,2],names[1]=b"``.
 
     Args:
-        values: the assignments, between commas.
-        type_map: name to the type of its values.
-        ignore_unknown: leave out names that have no type.
+        values: the assignments, separated by commas.
+        type_map: dict from name to the type of its values.
+        ignore_unknown: whether to ignore names without a type.
 
     Returns:
-        Name to value, to list, or for ``name[2]=value`` to a dict from index to value.
+        Dict from name to a value, a list, or, for ``name[2]=value``, a dict from index to value.
 
     Raises:
-        ValueError: the string cannot be read, a name has no type, a value is not of the type, or one is set twice.
+        ValueError: the string cannot be parsed, a name has no type, a value has another type, or a name is
+            set twice.
     """
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     at = 0
     while at < len(values):
         match = _ASSIGNMENT.match(values, at)
@@ -72,45 +73,46 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
                 ) from None
 
         index = match["index"]
-        kept = found.get(name)
-        if name in found and (index is None or not isinstance(kept, dict) or int(index) in kept):
+        kept = parsed.get(name)
+        if name in parsed and (index is None or not isinstance(kept, dict) or int(index) in kept):
             raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
         if index is not None:
             if match["list"] is not None:
                 raise ValueError("Assignment of a list to a list index.")
-            found.setdefault(name, {})[int(index)] = read(match["value"])
+            parsed.setdefault(name, {})[int(index)] = read(match["value"])
         elif match["list"] is not None:
             texts = match["list"].split(",") if match["list"].strip() else []
-            found[name] = [read(text) for text in texts]
+            parsed[name] = [read(text) for text in texts]
         else:
-            found[name] = read(match["value"])
-    return found
+            parsed[name] = read(match["value"])
+    return parsed
 
 
-def _cast(name: str, wanted: type, value: Any) -> Any:
-    """A value in the type of a hyperparameter."""
-    if isinstance(value, wanted) and (wanted is bool) == isinstance(value, bool):
+def _cast(name: str, value_type: type, value: Any) -> Any:
+    """Return a value as the type of a hyperparameter."""
+    if isinstance(value, value_type) and (value_type is bool) == isinstance(value, bool):
         return value
     refused = (
-        issubclass(wanted, str) != isinstance(value, str)
-        or (wanted is bool) != isinstance(value, bool)
-        or (issubclass(wanted, int) and not isinstance(value, int))
+        issubclass(value_type, str) != isinstance(value, str)
+        or (value_type is bool) != isinstance(value, bool)
+        or (issubclass(value_type, int) and not isinstance(value, int))
     )
-    if value is None or (refused and wanted is not type(None)):
-        raise ValueError(f"Could not cast hparam '{name}' of type '{wanted}' from value {value!r}")
-    return value if wanted is type(None) else wanted(value)
+    if value is None or (refused and value_type is not type(None)):
+        raise ValueError(f"Could not cast hparam '{name}' of type '{value_type}' from value {value!r}")
+    return value if value_type is type(None) else value_type(value)
 
 
 class HParams:
     """Hyperparameters: attributes with types, which ``parse`` sets from a string.
 
     Args:
-        hparam_def: not supported; None.
-        model_structure: anything, for ``get_model_structure``.
-        kwargs: name to value; the value says the type. Values are numbers, strings, booleans and lists of one type.
+        hparam_def: not supported; must be None.
+        model_structure: any object, for ``get_model_structure``.
+        kwargs: the hyperparameters by name. Values are numbers, strings, booleans or lists of one type; a
+            value determines the type.
 
     Raises:
-        ValueError: a name is one of this class's own, or a list is empty.
+        ValueError: the class has an attribute of that name, or a list is empty.
     """
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
@@ -122,14 +124,14 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter.
+        """Add a hyperparameter.
 
         Args:
-            name: its name.
+            name: name of the variable.
             value: its value, or a list.
 
         Raises:
-            ValueError: the name is taken, or the list is empty.
+            ValueError: the name exists already, or the list is empty.
         """
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
@@ -142,69 +144,69 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Gives a hyperparameter another value of its type.
+        """Set the value of a hyperparameter, which keeps its type.
 
         Args:
-            name: its name.
+            name: name of the variable.
             value: its value, or a list.
 
         Raises:
-            KeyError: there is none of that name.
-            ValueError: the value is of another type, or a list where it was none, or the other way round.
+            KeyError: there is no hyperparameter of that name.
+            ValueError: the value has another type, or only one of the old and new values is a list.
         """
-        wanted, is_list = self._hparam_types[name]
+        value_type, is_list = self._hparam_types[name]
         if isinstance(value, list):
             if not is_list:
                 raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
-            setattr(self, name, [_cast(name, wanted, one) for one in value])
+            setattr(self, name, [_cast(name, value_type, one) for one in value])
         elif is_list:
             raise ValueError(f"Must pass a list for multi-valued parameter: {name}.")
         else:
-            setattr(self, name, _cast(name, wanted, value))
+            setattr(self, name, _cast(name, value_type, value))
 
     def del_hparam(self, name: str) -> None:
-        """Takes a hyperparameter away.
+        """Remove a hyperparameter.
 
         Args:
-            name: its name; nothing is done where there is none.
+            name: its name; an unknown name is ignored.
         """
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
 
     def parse(self, values: str) -> HParams:
-        """Sets hyperparameters from a string.
+        """Set hyperparameters from a string.
 
         Args:
-            values: as ``"rate=0.5,layers=[4,2],names[1]=b"``.
+            values: the assignments, such as ``"rate=0.5,layers=[4,2],names[1]=b"``.
 
         Returns:
-            Itself.
+            The estimator.
 
         Raises:
             ValueError: as ``parse_values``.
         """
         types = {name: kind for name, (kind, _) in self._hparam_types.items()}
-        given = parse_values(values, types)
-        for name, value in given.items():
+        parsed = parse_values(values, types)
+        for name, value in parsed.items():
             if isinstance(value, dict):
                 items = list(getattr(self, name))
                 for index, item in value.items():
                     items[index] = item
-                given[name] = items
-        return self.override_from_dict(given)
+                parsed[name] = items
+        return self.override_from_dict(parsed)
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
-        """Sets hyperparameters.
+        """Set hyperparameters.
 
         Args:
-            values_dict: name to value.
+            values_dict: the values by name.
 
         Returns:
-            Itself.
+            The estimator.
 
         Raises:
-            KeyError: a name is not known.
+            KeyError: a name is unknown.
             ValueError: as ``set_hparam``.
         """
         for name, value in values_dict.items():
@@ -212,15 +214,15 @@ class HParams:
         return self
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Keeps a structure, which nothing here looks into."""
+        """Store a structure, which the class does not interpret."""
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
-        """The structure that is kept."""
+        """Return the stored structure."""
         return self._model_structure
 
     def to_json(self, indent: int | None = None, separators: Any = None, sort_keys: bool = False) -> str:
-        """The hyperparameters as JSON.
+        """Return the hyperparameters as JSON.
 
         Args:
             indent: as for ``json.dumps``.
@@ -231,38 +233,38 @@ class HParams:
         return json.dumps(values, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def parse_json(self, values_json: str) -> HParams:
-        """Sets hyperparameters from JSON, an object.
+        """Set hyperparameters from a JSON object.
 
         Args:
             values_json: the JSON.
 
         Returns:
-            Itself.
+            The estimator.
         """
         return self.override_from_dict(json.loads(values_json))
 
     def values(self) -> dict[str, Any]:
-        """Name to value."""
+        """Return the values by name."""
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a hyperparameter.
+        """Return the value of a hyperparameter.
 
         Args:
             key: its name.
-            default: the value where there is none, of the type where there is one.
+            default: the value if there is no such hyperparameter; it must have the type of an existing one.
 
         Raises:
-            ValueError: the default is of another type.
+            ValueError: the default has another type.
         """
         if key not in self._hparam_types:
             return default
         if default is not None:
-            wanted, is_list = self._hparam_types[key]
+            kind, is_list = self._hparam_types[key]
             if is_list != isinstance(default, list):
-                raise ValueError(f"Hparam '{key}' of type '{wanted}' is incompatible with default={default}")
+                raise ValueError(f"Hparam '{key}' of type '{kind}' is incompatible with default={default}")
             for one in default if is_list else [default]:
-                _cast(key, wanted, one)
+                _cast(key, kind, one)
         return getattr(self, key)
 
     def __contains__(self, key: str) -> bool:

@@ -1,6 +1,6 @@
-"""``tf.contrib.slim.learning``: a training loop around ``Supervisor``, and the op that it runs.
+"""``tf.contrib.slim.learning``: a training loop around ``Supervisor``, and the training op.
 
-Source: tensorflow/contrib/slim/python/slim/learning.py, release 1.15 (names, lines of the log).
+Source: tensorflow/contrib/slim/python/slim/learning.py, release 1.15 (names, log lines).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _USE_DEFAULT = 0
 
 
 def add_gradients_summaries(grads_and_vars: Sequence[tuple[Any, Any]]) -> list[Tensor]:
-    """A histogram of each gradient, and its norm.
+    """Return histograms of the gradients, and their norms.
 
     Args:
         grads_and_vars: pairs of gradient and variable.
@@ -74,24 +74,24 @@ def create_train_op(
     gradient_multipliers: Mapping[Any, Any] | None = None,
     check_numerics: bool = True,
 ) -> Tensor:
-    """The loss as a tensor that, when it runs, also applies its gradients and the updates of the layers.
+    """Return the loss as a tensor whose evaluation also applies the gradients and runs the layers' updates.
 
     Args:
         total_loss: a scalar.
-        optimizer: what applies the gradients.
-        global_step: what is counted up; left out: the graph's own; None: nothing.
-        update_ops: what runs before the loss; None: the graph's ``UPDATE_OPS``.
-        variables_to_train: the variables; None: all trainable ones.
-        clip_gradient_norm: the largest norm of each gradient; 0: they are not clipped.
-        summarize_gradients: add summaries of the gradients.
+        optimizer: the optimizer that applies the gradients.
+        global_step: the step to increment; left out: the graph's own; None for none.
+        update_ops: operations to run before the loss; None for the graph's ``UPDATE_OPS``.
+        variables_to_train: the variables; None for all trainable ones.
+        clip_gradient_norm: the largest norm of each gradient; 0: no clipping.
+        summarize_gradients: whether to add summaries of the gradients.
         gate_gradients: as for ``compute_gradients``.
         aggregation_method: as for ``compute_gradients``.
         colocate_gradients_with_ops: as for ``compute_gradients``.
-        gradient_multipliers: variable, or name of its op, to a factor of its gradient.
-        check_numerics: make a loss that is not finite an error.
+        gradient_multipliers: dict from a variable, or the name of its op, to a factor for its gradient.
+        check_numerics: whether a loss that is not finite is an error.
 
     Returns:
-        The loss, a scalar, which is collected as ``TRAIN_OP``.
+        The loss, a scalar, which is also in the collection ``TRAIN_OP``.
 
     Raises:
         ValueError: there is nothing to train, or a variable is not trainable.
@@ -124,20 +124,20 @@ def create_train_op(
 def train_step(
     sess: Any, train_op: Any, global_step: TensorLike, train_step_kwargs: Mapping[str, Any]
 ) -> tuple[Any, Any]:
-    """One step, with its line in the log and its trace.
+    """Run one step, with its log line and its trace.
 
     Args:
         sess: the session.
-        train_op: what ``create_train_op`` made.
+        train_op: the result of ``create_train_op``.
         global_step: the step, a scalar.
-        train_step_kwargs: boolean tensors ``should_stop``, ``should_log`` and ``should_trace``, each of which may be
-            left out, and for traces ``logdir``, a folder, and ``summary_writer``.
+        train_step_kwargs: optional boolean tensors ``should_stop``, ``should_log`` and ``should_trace``; for
+            traces also ``logdir``, a folder, and ``summary_writer``.
 
     Returns:
         The loss, and whether to stop.
 
     Raises:
-        ValueError: traces are wanted without a folder for them.
+        ValueError: traces are requested without a folder for them.
     """
     start = time.time()
     options = metadata = None
@@ -160,10 +160,10 @@ def train_step(
     return loss, stop
 
 
-def _step_arguments(
+def _default_step_arguments(
     global_step: TensorLike, number_of_steps: int | None, log_every: int, trace_every: int | None, logdir: Any
 ) -> dict[str, Any]:
-    """What ``train_step`` is given unless the program says otherwise."""
+    """Return the default keyword arguments of ``train_step``."""
     with name_scope("train_step"):
         if number_of_steps:
             stop = comparison.greater_equal(global_step, number_of_steps)
@@ -184,16 +184,16 @@ def _check(
     if train_op is None:
         raise ValueError("train_op cannot be None.")
     if logdir is None:
-        for argument, given in (
+        for argument, value in (
             ("summary_op", summary_op is not None and summary_op is not _USE_DEFAULT),
             ("saver", saver is not None),
             ("trace_every_n_steps", trace is not None),
         ):
-            if given:
+            if value:
                 raise ValueError(f"Cannot provide {argument} because logdir=None")
     if sync is not None:
         raise ValueError(
-            "sync_optimizer is not supported: leave it out, every replica then applies its own gradients"
+            "sync_optimizer is not supported: leave it out; each replica then applies its own gradients"
         )
     if steps is not None and steps <= 0:
         raise ValueError("`number_of_steps` must be either None or a positive number.")
@@ -236,42 +236,42 @@ def train(
     trace_every_n_steps: int | None = None,
     ignore_live_threads: bool = False,
 ) -> Any:
-    """Trains until the number of steps is done or the input ends, and saves.
+    """Train for a number of steps, or until the input ends, and save.
 
     Args:
-        train_op: what ``create_train_op`` made.
-        logdir: folder of checkpoints and summaries; None: nothing is written.
-        train_step_fn: what runs a step, as ``train_step`` does.
-        train_step_kwargs: its last argument; left out: what stops and logs.
-        log_every_n_steps: steps between lines in the log; 0: none.
-        graph: the graph, which is finalised; None: the default one.
+        train_op: the result of ``create_train_op``.
+        logdir: folder of checkpoints and summaries; None: write nothing.
+        train_step_fn: function that runs a step, as ``train_step`` does.
+        train_step_kwargs: its last argument; left out: tensors to stop and log.
+        log_every_n_steps: steps between log lines; 0 for no lines.
+        graph: the graph, which is finalised; None for the default one.
         master: the session's target.
-        is_chief: whether it initialises, saves and writes; else it waits for who does.
-        global_step: an integer scalar; None: the graph's own.
-        number_of_steps: when the step reaches it, training ends; None: it does not.
-        init_op: initialises the variables; left out: all of them.
-        init_feed_dict: what is fed to it.
-        local_init_op: run in every new session; left out: local variables and tables.
+        is_chief: whether this process initialises, saves and writes; otherwise it waits for the chief.
+        global_step: an integer scalar; None for the graph's own.
+        number_of_steps: global step at which training ends; None for no limit.
+        init_op: initialises the variables; left out: all variables are initialised.
+        init_feed_dict: the feeds for ``init_op``.
+        local_init_op: run in every new session; left out: local variables and tables are initialised.
         init_fn: called with the session after ``init_op``.
-        ready_op: a tensor with the names of variables that have no value.
-        summary_op: the merged summary; left out: of all; None: no summaries.
+        ready_op: a tensor with the names of uninitialised variables.
+        summary_op: the merged summary; left out: all summaries; None for no summaries.
         save_summaries_secs: seconds between summaries.
-        summary_writer: a ``FileWriter``; left out: one is made; None: nothing is written.
-        startup_delay_steps: who is not the chief waits for this step.
-        saver: a ``Saver``; None: one of all variables.
+        summary_writer: a ``FileWriter``; left out: a new one; None: write nothing.
+        startup_delay_steps: global step for which processes other than the chief wait.
+        saver: a ``Saver``; None for one of all variables.
         save_interval_secs: seconds between checkpoints.
-        sync_optimizer: not supported; None.
+        sync_optimizer: not supported; must be None.
         session_config: the session's ``ConfigProto``.
-        session_wrapper: from the session to what is used instead.
-        trace_every_n_steps: steps between traces; None: none.
-        ignore_live_threads: do not make threads that go on running an error.
+        session_wrapper: function from the session to its replacement.
+        trace_every_n_steps: steps between traces, or None.
+        ignore_live_threads: whether to ignore threads that do not end.
 
     Returns:
         The last step's loss.
 
     Raises:
-        ValueError: there is nothing to train, the number of steps is not positive, or something is to be written
-            without a folder for it.
+        ValueError: there is nothing to train, the number of steps is not positive, or ``logdir`` is missing
+            for an argument that writes.
     """
     _check(train_op, logdir, summary_op, saver, trace_every_n_steps, sync_optimizer, number_of_steps)
     with (graph or get_default_graph()).as_default() as used:
@@ -291,7 +291,7 @@ def train(
             summary_op = summaries.merge_all()
         if train_step_kwargs is _USE_DEFAULT:
             trace = trace_every_n_steps if is_chief else None
-            train_step_kwargs = _step_arguments(
+            train_step_kwargs = _default_step_arguments(
                 global_step, number_of_steps, log_every_n_steps, trace, logdir
             )
     supervisor = Supervisor(

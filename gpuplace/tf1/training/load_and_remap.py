@@ -1,11 +1,11 @@
-"""Matrices whose rows and columns follow a new vocabulary, read from a checkpoint of an old one.
+"""Matrices whose rows and columns follow a new vocabulary, read from a checkpoint with an old one.
 
     checkpoint [old rows, old columns] ──rows and columns of the new words──> [new rows, new columns]
-                                          words that are new: the initializer's values
-                                          unknown words: further rows and columns, the initializer's too
+                                          new words: the initializer's values
+                                          unknown words: further rows and columns from the initializer
 
-Source: tensorflow/python/training/checkpoint_ops.py and tensorflow/contrib/framework/python/ops/checkpoint_ops.py,
-release 1.15 (names, sentences).
+Source: tensorflow/python/training/checkpoint_ops.py and
+tensorflow/contrib/framework/python/ops/checkpoint_ops.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -54,23 +54,23 @@ def remapped_matrix(
     num_col_oov_buckets: int = 0,
     max_rows_in_memory: int = -1,
 ) -> Tensor:
-    """A matrix of a checkpoint with the rows, the columns, or both, of new vocabularies.
+    """Load a matrix from a checkpoint with its rows, columns or both rearranged for new vocabularies.
 
     Args:
         ckpt_path: the checkpoint.
         old_tensor_name: the matrix's name there.
-        new_row_vocab_offset: the number of the first row's word.
-        num_rows_to_load: how many rows are words.
-        new_col_vocab_size: how many columns are words.
-        initializer: gives what the checkpoint lacks, by shape.
-        old_row_vocab_size: how many words of the old vocabulary of rows count; -1: all.
-        old_row_vocab_file: a file with the words of the checkpoint's rows, one a line; None: rows stay.
-        new_row_vocab_file: the same of the new rows.
-        old_col_vocab_file: the same of the checkpoint's columns; None: columns stay.
-        new_col_vocab_file: the same of the new columns.
-        num_row_oov_buckets: further rows, for unknown words.
-        num_col_oov_buckets: further columns.
-        max_rows_in_memory: kept in the graph; the matrix is read whole.
+        new_row_vocab_offset: index of the first row's word in the new vocabulary.
+        num_rows_to_load: number of rows for words.
+        new_col_vocab_size: number of columns for words.
+        initializer: function from a shape to the values that the checkpoint lacks.
+        old_row_vocab_size: number of words of the old row vocabulary to use; -1 for all.
+        old_row_vocab_file: a file with the words of the checkpoint's rows, one on each line; None: rows stay.
+        new_row_vocab_file: the same for the new rows.
+        old_col_vocab_file: the same for the checkpoint's columns; None: columns stay.
+        new_col_vocab_file: the same for the new columns.
+        num_row_oov_buckets: number of further rows, for unknown words.
+        num_col_oov_buckets: number of further columns, for unknown words.
+        max_rows_in_memory: recorded in the graph only; the whole matrix is read.
 
     Returns:
         float32 ``[num_rows_to_load + num_row_oov_buckets, new_col_vocab_size + num_col_oov_buckets]``.
@@ -130,29 +130,29 @@ def load_and_remap_matrix_initializer(
     initializer: Callable[..., Any] | None = None,
     max_rows_in_memory: int = -1,
 ) -> Callable[..., Tensor]:
-    """An initializer that reads a matrix from a checkpoint, for a variable that may be cut by rows.
+    """Return an initializer that reads a matrix from a checkpoint, for a variable that may be partitioned by rows.
 
     Args:
         ckpt_path: the checkpoint.
         old_tensor_name: the matrix's name there.
-        new_row_vocab_size: how many rows are words.
-        new_col_vocab_size: how many columns are words.
-        old_row_vocab_size: as for ``remapped_matrix``, as are all others.
+        new_row_vocab_size: number of rows for words.
+        new_col_vocab_size: number of columns for words.
+        old_row_vocab_size: as for ``remapped_matrix``, like the other arguments.
         old_row_vocab_file: the same.
         new_row_vocab_file: the same.
         old_col_vocab_file: the same.
         new_col_vocab_file: the same.
         num_row_oov_buckets: the same.
         num_col_oov_buckets: the same.
-        initializer: the same; None: zeros.
+        initializer: the same; None for zeros.
         max_rows_in_memory: the same.
 
     Returns:
-        A function from shape, type and part to a tensor. It raises TypeError for another type than float32, and
-        ValueError for a shape that is not that of the matrix.
+        A function from shape, dtype and partition to a tensor. It raises TypeError for a dtype other than
+        float32, and ValueError for a shape other than the matrix's.
 
     Raises:
-        TypeError: ``initializer`` cannot be called.
+        TypeError: ``initializer`` is not callable.
     """
     fill: Any = Zeros() if initializer is None else initializer
     if not callable(fill):
@@ -213,26 +213,26 @@ def load_embedding_initializer(
     initializer: Callable[..., Any] | None = None,
     max_rows_in_memory: int = -1,
 ) -> Callable[..., Tensor]:
-    """An initializer that reads an embedding from a checkpoint, with a row for each word of a new vocabulary.
+    """Return an initializer that reads an embedding from a checkpoint, with a row for each new word.
 
     Args:
         ckpt_path: the checkpoint.
         embedding_tensor_name: the embedding's name there.
-        new_vocab_size: how many words there are.
-        embedding_dim: how many columns.
-        old_vocab_file: a file with the words of the checkpoint's rows, one a line.
-        new_vocab_file: the same of the new rows.
-        old_vocab_size: how many words of the old vocabulary count; -1: all.
-        num_oov_buckets: further rows, for unknown words.
-        initializer: gives what the checkpoint lacks; None: normally distributed numbers, cut off, with a standard
-            deviation of ``1 / sqrt(embedding_dim)``.
-        max_rows_in_memory: kept in the graph.
+        new_vocab_size: number of words.
+        embedding_dim: number of columns.
+        old_vocab_file: a file with the words of the checkpoint's rows, one on each line.
+        new_vocab_file: the same for the new rows.
+        old_vocab_size: number of words of the old vocabulary to use; -1 for all.
+        num_oov_buckets: number of further rows, for unknown words.
+        initializer: gives the values that the checkpoint lacks; None for a truncated normal distribution with
+            standard deviation ``1 / sqrt(embedding_dim)``.
+        max_rows_in_memory: recorded in the graph only.
 
     Returns:
-        The initializer, as ``load_and_remap_matrix_initializer`` gives it.
+        The initializer, as ``load_and_remap_matrix_initializer`` returns it.
 
     Raises:
-        TypeError: ``initializer`` cannot be called.
+        TypeError: ``initializer`` is not callable.
     """
     if initializer is None:
         initializer = TruncatedNormal(stddev=embedding_dim**-0.5)
@@ -260,23 +260,23 @@ def load_linear_multiclass_bias_initializer(
     initializer: Callable[..., Any] | None = None,
     max_rows_in_memory: int = -1,
 ) -> Callable[..., Tensor]:
-    """An initializer that reads the biases of classes from a checkpoint, one for each word of a new vocabulary.
+    """Return an initializer that reads the biases of classes from a checkpoint, one for each word of a new vocabulary.
 
     Args:
         ckpt_path: the checkpoint.
-        bias_tensor_name: the name there of the biases, ``[classes, 1]``.
-        new_class_vocab_size: how many classes there are.
-        old_class_vocab_file: a file with the names of the checkpoint's classes, one a line.
-        new_class_vocab_file: the same of the new classes.
-        num_class_oov_buckets: further rows, for unknown classes.
-        initializer: gives what the checkpoint lacks; None: zeros.
-        max_rows_in_memory: kept in the graph.
+        bias_tensor_name: the name of the biases there; their shape is ``[classes, 1]``.
+        new_class_vocab_size: number of classes.
+        old_class_vocab_file: a file with the names of the checkpoint's classes, one on each line.
+        new_class_vocab_file: the same for the new classes.
+        num_class_oov_buckets: number of further rows, for unknown classes.
+        initializer: gives the values that the checkpoint lacks; None for zeros.
+        max_rows_in_memory: recorded in the graph only.
 
     Returns:
-        The initializer, as ``load_and_remap_matrix_initializer`` gives it, for a variable ``[classes, 1]``.
+        The initializer, as ``load_and_remap_matrix_initializer`` returns it, for a variable ``[classes, 1]``.
 
     Raises:
-        TypeError: ``initializer`` cannot be called.
+        TypeError: ``initializer`` is not callable.
     """
     return load_and_remap_matrix_initializer(
         ckpt_path,

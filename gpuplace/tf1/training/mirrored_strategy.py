@@ -1,4 +1,4 @@
-"""``MirroredStrategy``: a copy of the model on each GPU of a machine; ``OneDeviceStrategy``: one on one device.
+"""``MirroredStrategy``: a copy of the model on each GPU of a machine; ``OneDeviceStrategy``: on one device.
 
 Source: tensorflow/python/distribute/mirrored_strategy.py and one_device_strategy.py, release 1.15.
 """
@@ -17,11 +17,11 @@ __all__ = ["MirroredStrategy", "OneDeviceStrategy"]
 
 
 class MirroredStrategy(Strategy):
-    """Trains copies of a model on several GPUs of one machine, kept equal.
+    """A strategy that trains synchronised copies of a model on several GPUs of one machine.
 
-    Each variable has a copy on each GPU: ``w`` on the first, ``w/replica_1`` on the second. Each replica computes the
-    gradients of its part of a batch; these are added up, by NCCL where all devices are GPUs of the machine, and update
-    every copy.
+    Each variable has a copy on each GPU: ``w`` on the first, ``w/replica_1`` on the second. Each replica
+    computes the gradients of its part of a batch; their sum, computed by NCCL if all devices are GPUs of the
+    machine, updates every copy.
 
     >>> import gpuplace as tf
     >>> _ = tf.use_machine("2x V100")
@@ -34,12 +34,12 @@ class MirroredStrategy(Strategy):
     >>> _ = tf.use_machine(None)
 
     Args:
-        devices: names of devices; None: all GPUs of the machine, or its CPU where it has none.
-        cross_device_ops: how gradients are brought together; None: by NCCL, or on one device where a device is none of
-            the machine's GPUs.
+        devices: names of devices; None for all GPUs of the machine, or its CPU without GPUs.
+        cross_device_ops: how gradients are reduced; None: by NCCL if all devices are GPUs of the machine,
+            otherwise on one device.
 
     Raises:
-        ValueError: the list is empty, names a device twice, or something that is not a device.
+        ValueError: the list is empty, names a device twice, or contains an invalid device name.
     """
 
     def __init__(
@@ -58,21 +58,21 @@ class MirroredStrategy(Strategy):
         if len(set(names)) < len(names):
             raise ValueError(f"No duplicates allowed in `devices` argument: {list(names)}")
         if cross_device_ops is None:
-            cross_device_ops = _best(names, present)
+            cross_device_ops = _default_cross_device_ops(names, present)
         super().__init__(StrategyExtended(names, cross_device_ops))
         tf_logging.info("Using MirroredStrategy with devices %r", tuple(names))
 
 
 def _gpus() -> list[str]:
-    """The GPUs of the current machine."""
+    """Return the GPUs of the current machine."""
     from gpuplace.runtime.memory.process_state import current_machine
 
     count = len(current_machine().gpus)
     return [full_device(f"/gpu:{number}") for number in range(count)]
 
 
-def _best(names: Sequence[str], present: Sequence[str]) -> CrossDeviceOps:
-    """How TensorFlow brings gradients together on such devices."""
+def _default_cross_device_ops(names: Sequence[str], present: Sequence[str]) -> CrossDeviceOps:
+    """Return TensorFlow's reduction method for such devices."""
     if any("GPU" not in name for name in names):
         tf_logging.warning("There is non-GPU devices in `tf.distribute.Strategy`, not using nccl allreduce.")
         return ReductionToOneDevice()
@@ -86,13 +86,13 @@ def _best(names: Sequence[str], present: Sequence[str]) -> CrossDeviceOps:
 
 
 class OneDeviceStrategy(Strategy):
-    """Runs a model on one device, to try a program that is written for a strategy.
+    """A strategy with one device, to try out a program that is written for strategies.
 
     Args:
         device: the name of the device.
 
     Raises:
-        ValueError: the name is not that of a device.
+        ValueError: this is not the name of a device.
     """
 
     def __init__(self, device: str) -> None:
@@ -100,7 +100,7 @@ class OneDeviceStrategy(Strategy):
 
 
 class _OneDevice(StrategyExtended):
-    """Variables stay single ones."""
+    """Device context with plain variables."""
 
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         with get_default_graph().device(self._devices[0]):

@@ -1,16 +1,16 @@
-"""Sessions that initialise, restore, run hooks, and are made anew after a preemption.
+"""Sessions that initialise variables, restore them, run hooks, and restart after a preemption.
 
 ::
 
     MonitoredSession.run
-      _RecoverableSession      AbortedError, UnavailableError: a new session, restored, and the run once more
-        _CoordinatedSession    errors of the threads that feed queues come first; close stops them
-          _HookedSession       before_run, one run for all, after_run
+      _RecoverableSession      AbortedError, UnavailableError: restore in a new session, repeat the run
+        _CoordinatedSession    raises errors of queue threads first; close stops them
+          _HookedSession       before_run, one joint run, after_run
             Session
 
-The three are `_WrappedSession` objects: what they do not do themselves the session inside does.
+The three are ``_WrappedSession`` objects, which delegate what they do not handle to the session inside.
 
-Source: tensorflow/python/training/monitored_session.py, release 1.15 (sentences of errors and of the log).
+Source: tensorflow/python/training/monitored_session.py, release 1.15 (error and log messages).
 """
 
 from __future__ import annotations
@@ -65,22 +65,22 @@ _DEFAULT_CHECKPOINT_SECS = 600
 
 
 class SessionCreator(ABC):
-    """Base of what makes sessions."""
+    """Base of session factories."""
 
     @abstractmethod
     def create_session(self) -> Any:
-        """Makes a session whose variables have values."""
+        """Create a session whose variables have values."""
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Makes sessions, and restores or initialises their variables.
+    """A session factory that restores or initialises variables.
 
     Args:
-        scaffold: what they begin with; None: a ``Scaffold`` of its own.
+        scaffold: a ``Scaffold``; None for a new one.
         master: execution engine, as for ``Session``.
         config: a ``ConfigProto``.
-        checkpoint_dir: folder whose last checkpoint is restored; None: none.
-        checkpoint_filename_with_path: a checkpoint to restore; None: none.
+        checkpoint_dir: folder whose last checkpoint is restored, or None.
+        checkpoint_filename_with_path: a checkpoint to restore, or None.
     """
 
     def __init__(
@@ -99,13 +99,13 @@ class ChiefSessionCreator(SessionCreator):
         self._config = config
 
     def create_session(self) -> Any:
-        """Makes one; finalises the graph.
+        """Finalise the graph and create a session.
 
         Returns:
             A ``Session``.
 
         Raises:
-            RuntimeError: variables have no value afterwards.
+            RuntimeError: initialisation leaves variables without values.
         """
         scaffold = self._scaffold.finalize()
         self._manager = self._manager or _manager_of(scaffold)
@@ -122,13 +122,13 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """Makes sessions, and waits until the chief has initialised their variables.
+    """A session factory that waits until the chief has initialised the variables.
 
     Args:
-        scaffold: what they begin with; None: a ``Scaffold`` of its own.
+        scaffold: a ``Scaffold``; None for a new one.
         master: execution engine, as for ``Session``.
         config: a ``ConfigProto``.
-        max_wait_secs: for so many seconds at most.
+        max_wait_secs: longest time to wait, in seconds.
     """
 
     def __init__(
@@ -145,13 +145,13 @@ class WorkerSessionCreator(SessionCreator):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self) -> Any:
-        """Makes one; finalises the graph.
+        """Finalise the graph and create a session.
 
         Returns:
             A ``Session``.
 
         Raises:
-            DeadlineExceededError: the variables had no values in time.
+            DeadlineExceededError: the variables were not initialised in time.
         """
         scaffold = self._scaffold.finalize()
         self._manager = self._manager or _manager_of(scaffold)
@@ -186,7 +186,7 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     save_checkpoint_steps: Any = _USE_DEFAULT,
     summary_dir: str | os.PathLike[str] | None = None,
 ) -> MonitoredSession:
-    """A ``MonitoredSession`` for training: saves checkpoints and summaries, and logs how fast it is.
+    """Return a ``MonitoredSession`` for training, which saves checkpoints and summaries and logs its speed.
 
     >>> import gpuplace as tf
     >>> step = tf.train.get_or_create_global_step()
@@ -200,31 +200,32 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
 
     Args:
         master: execution engine, as for ``Session``.
-        is_chief: whether it initialises, saves and logs; else it waits for who does.
-        checkpoint_dir: folder of checkpoints, whose last one is restored; None: nothing is saved.
-        scaffold: what the session begins with; None: a ``Scaffold`` of its own.
-        hooks: ``SessionRunHook`` objects; None: none.
-        chief_only_hooks: more of them, of the chief.
-        save_checkpoint_secs: save every so many seconds; without it and ``save_checkpoint_steps`` 600. None or 0: not.
-        save_summaries_steps: write summaries every so many steps; without it and ``save_summaries_secs`` 100. None or
-            0: not.
-        save_summaries_secs: write summaries every so many seconds. None or 0: not.
+        is_chief: whether this process initialises, saves and logs; otherwise it waits for the chief.
+        checkpoint_dir: folder of checkpoints, the last of which is restored; None: save nothing.
+        scaffold: a ``Scaffold`` for the session; None for a new one.
+        hooks: ``SessionRunHook`` objects, or None.
+        chief_only_hooks: further hooks for the chief.
+        save_checkpoint_secs: seconds between checkpoints, 600 if ``save_checkpoint_steps`` is left out too;
+            None or 0: ignore the time.
+        save_summaries_steps: steps between summaries, 100 if ``save_summaries_secs`` is left out too; None or
+            0: do not count steps.
+        save_summaries_secs: seconds between summaries; None or 0: ignore the time.
         config: a ``ConfigProto``.
-        stop_grace_period_secs: seconds that threads have to end in after ``close``.
-        log_step_count_steps: log the speed every so many steps. None or 0: not.
-        max_wait_secs: how many seconds others wait for the chief.
-        save_checkpoint_steps: save every so many steps. None or 0: not.
-        summary_dir: folder of summaries; None: ``checkpoint_dir``.
+        stop_grace_period_secs: seconds in which threads must end after ``close``.
+        log_step_count_steps: steps between log lines with the speed; None or 0 for no lines.
+        max_wait_secs: how long other processes wait for the chief, in seconds.
+        save_checkpoint_steps: steps between checkpoints; None or 0: do not count steps.
+        summary_dir: folder of summaries; None for ``checkpoint_dir``.
 
     Returns:
-        A `MonitoredSession`.
+        A ``MonitoredSession``.
     """
     if save_summaries_steps is _USE_DEFAULT and save_summaries_secs is _USE_DEFAULT:
         save_summaries_steps = _DEFAULT_SUMMARY_STEPS
     if save_checkpoint_secs is _USE_DEFAULT and save_checkpoint_steps is _USE_DEFAULT:
         save_checkpoint_secs = _DEFAULT_CHECKPOINT_SECS
-    summary_secs, summary_steps = _period(save_summaries_secs), _period(save_summaries_steps)
-    checkpoint_secs, checkpoint_steps = _period(save_checkpoint_secs), _period(save_checkpoint_steps)
+    summary_secs, summary_steps = _interval(save_summaries_secs), _interval(save_summaries_steps)
+    checkpoint_secs, checkpoint_steps = _interval(save_checkpoint_secs), _interval(save_checkpoint_steps)
     scaffold = scaffold or Scaffold()
     if not is_chief:
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
@@ -251,17 +252,17 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     return MonitoredSession(creator, all_hooks, stop_grace_period_secs)
 
 
-def _period(given: Any) -> Any:
-    """A number of steps or seconds; None for "not"."""
-    return None if given is _USE_DEFAULT or given is None or given <= 0 else given
+def _interval(interval: Any) -> Any:
+    """Return a number of steps or seconds, or None if it is disabled."""
+    return None if interval is _USE_DEFAULT or interval is None or interval <= 0 else interval
 
 
 class StepContext:
-    """What a function of ``run_step_fn`` gets.
+    """The argument of a function for ``run_step_fn``.
 
     Args:
         session: the session, without hooks.
-        run_with_hooks_fn: runs with them.
+        run_with_hooks_fn: function that runs with hooks.
     """
 
     def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
@@ -274,19 +275,19 @@ class StepContext:
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """What ``MonitoredSession.run`` does.
+        """Run with hooks, as ``MonitoredSession.run`` does.
 
         Args:
             *args: as for ``Session.run``.
             **kwargs: as for ``Session.run``.
 
         Returns:
-            As ``Session.run``.
+            The values, as for ``Session.run``.
         """
         return self._run_with_hooks(*args, **kwargs)
 
     def request_stop(self) -> None:
-        """Ends the loop around ``run_step_fn``.
+        """End the loop around ``run_step_fn``.
 
         Raises:
             StopIteration: always.
@@ -295,7 +296,7 @@ class StepContext:
 
 
 class _MonitoredSession:
-    """What monitored sessions share."""
+    """Base of monitored sessions."""
 
     StepContext = StepContext
 
@@ -321,7 +322,7 @@ class _MonitoredSession:
 
     @property
     def graph(self) -> Graph | None:
-        """The graph that is run; None when the session is closed."""
+        """The session's graph; None after ``close``."""
         session = self._tf_sess()
         return None if session is None else session.graph
 
@@ -332,7 +333,7 @@ class _MonitoredSession:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Runs ``fetches``, and what hooks want besides, in one run.
+        """Run ``fetches``, and the fetches of the hooks, in one run.
 
         Args:
             fetches: as for ``Session.run``.
@@ -344,39 +345,39 @@ class _MonitoredSession:
             The values of ``fetches``.
 
         Raises:
-            RuntimeError: the session is closed, or a hook asked to stop.
-            OpError: as for ``Session.run``, or an error of a thread that feeds a queue.
+            RuntimeError: the session is closed, or a hook requested a stop.
+            OpError: as for ``Session.run``, or an error in a thread that feeds a queue.
         """
         return self._open().run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """Calls a function that makes several runs, with hooks or without.
+        """Call a function that may run several times, with or without hooks.
 
         Args:
             step_fn: takes a ``StepContext`` as ``step_context``.
 
         Returns:
-            What it returns.
+            The function's result.
 
         Raises:
-            ValueError: it takes something else.
-            StopIteration: it called ``step_context.request_stop()``.
+            ValueError: the function takes other arguments.
+            StopIteration: the function called ``step_context.request_stop()``.
             RuntimeError: the session is closed.
         """
-        taken = tuple(inspect.signature(step_fn).parameters)
-        if taken not in (("step_context",), ("self", "step_context")):
+        arguments = tuple(inspect.signature(step_fn).parameters)
+        if arguments not in (("step_context",), ("self", "step_context")):
             raise ValueError(
                 "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if it's"
-                f" an instance method. Got {taken} instead."
+                f" an instance method. Got {arguments} instead."
             )
         return self._open().run_step_fn(step_fn, self._tf_sess())
 
     def should_stop(self) -> bool:
-        """Whether training is over: a hook asked to stop, a thread ended, or the session is closed."""
+        """Return whether training has ended: a hook requested a stop, a thread ended, or the session is closed."""
         return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
-        """Ends hooks, threads and the session."""
+        """Close hooks, threads and the session."""
         self._close()
 
     def __enter__(self) -> Any:
@@ -396,7 +397,7 @@ class _MonitoredSession:
         return self._sess
 
     def _tf_sess(self) -> Any:
-        """The session, without hooks; None when it is closed."""
+        """Return the session without hooks; None after ``close``."""
         return self._coordinated_creator.tf_sess
 
     def _is_closed(self) -> bool:
@@ -419,15 +420,15 @@ class _MonitoredSession:
 
 
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks; it is made anew, and the run repeated, when a process it needs went away.
+    """A session with hooks; if a process that it needs disappears, it restarts and repeats the run.
 
     Args:
-        session_creator: makes sessions; None: a ``ChiefSessionCreator``.
-        hooks: ``SessionRunHook`` objects; None: none.
-        stop_grace_period_secs: seconds that threads have to end in after ``close``.
+        session_creator: a ``SessionCreator``; None for a ``ChiefSessionCreator``.
+        hooks: ``SessionRunHook`` objects, or None.
+        stop_grace_period_secs: seconds in which threads must end after ``close``.
 
     Raises:
-        RuntimeError: variables have no value after initialising.
+        RuntimeError: initialisation leaves variables without values.
     """
 
     def __init__(
@@ -440,19 +441,19 @@ class MonitoredSession(_MonitoredSession):
 
 
 class SingularMonitoredSession(_MonitoredSession):
-    """A session with hooks that is not made anew after a failure, and that others may run without hooks.
+    """A session with hooks that does not restart after a failure, and can also run without hooks.
 
     Args:
-        hooks: ``SessionRunHook`` objects; None: none.
-        scaffold: what the session begins with; None: a ``Scaffold`` of its own.
+        hooks: ``SessionRunHook`` objects, or None.
+        scaffold: a ``Scaffold`` for the session; None for a new one.
         master: execution engine, as for ``Session``.
         config: a ``ConfigProto``.
-        checkpoint_dir: folder whose last checkpoint is restored; None: none.
-        stop_grace_period_secs: seconds that threads have to end in after ``close``.
-        checkpoint_filename_with_path: a checkpoint to restore; None: none.
+        checkpoint_dir: folder whose last checkpoint is restored, or None.
+        stop_grace_period_secs: seconds in which threads must end after ``close``.
+        checkpoint_filename_with_path: a checkpoint to restore, or None.
 
     Raises:
-        RuntimeError: variables have no value after initialising.
+        RuntimeError: initialisation leaves variables without values.
     """
 
     def __init__(
@@ -469,12 +470,12 @@ class SingularMonitoredSession(_MonitoredSession):
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self) -> Any:
-        """The session, without hooks."""
+        """Return the session, without hooks."""
         return self._tf_sess()
 
 
 class _CoordinatedCreator(SessionCreator):
-    """Makes sessions with hooks and threads; ``tf_sess`` is the last one, without them, ``coord`` its coordinator."""
+    """A factory of sessions with hooks and threads; ``tf_sess`` is the latest session, ``coord`` its coordinator."""
 
     def __init__(self, creator: SessionCreator, hooks: Sequence[SessionRunHook], grace_secs: float) -> None:
         self._creator = creator
@@ -494,14 +495,14 @@ class _CoordinatedCreator(SessionCreator):
 
 
 class _WrappedSession:
-    """A session around another one: it can say that training is over, and can be closed twice."""
+    """A wrapper around a session that tells whether training has ended; closing it twice is allowed."""
 
     def __init__(self, sess: Any) -> None:
         self._sess = sess
 
     @property
     def graph(self) -> Graph:
-        """The graph that is run."""
+        """The session's graph."""
         graph: Graph = self._sess.graph
         return graph
 
@@ -512,7 +513,7 @@ class _WrappedSession:
         return engine
 
     def should_stop(self) -> bool:
-        """Whether training is over, or the session closed."""
+        """Return whether training has ended or the session is closed."""
         if self._check_stop() or self._sess is None:
             return True
         return isinstance(self._sess, _WrappedSession) and self._sess.should_stop()
@@ -541,7 +542,7 @@ class _WrappedSession:
 
 
 class _RecoverableSession(_WrappedSession):
-    """Makes a new session after a preemption."""
+    """A session that is replaced by a new one after a preemption."""
 
     def __init__(self, sess_creator: SessionCreator) -> None:
         self._sess_creator = sess_creator
@@ -562,7 +563,7 @@ class _RecoverableSession(_WrappedSession):
             self.close()
             self._sess = self._make()
             return False
-        except Exception:  # the next run, or close, raises it
+        except Exception:  # the next run, or close, raises the error
             return True
 
     def _again(self, call: Callable[[Any], Any]) -> Any:
@@ -626,7 +627,7 @@ class _CoordinatedSession(_WrappedSession):
 
 
 class _HookedSession(_WrappedSession):
-    """A session that asks hooks before each run, and gives them what came of it."""
+    """A session that calls hooks before and after each run."""
 
     def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
         super().__init__(sess)
@@ -640,7 +641,7 @@ class _HookedSession(_WrappedSession):
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
-        wanted, places = [fetches], {}
+        all_fetches, places = [fetches], {}
         feeds: dict[Any, Any] = {}
         merged: Any = None
         for hook in self._hooks:
@@ -648,17 +649,17 @@ class _HookedSession(_WrappedSession):
             if request is None:
                 continue
             if request.fetches is not None:
-                places[hook] = len(wanted)
-                wanted.append(request.fetches)
+                places[hook] = len(all_fetches)
+                all_fetches.append(request.fetches)
             if request.feed_dict:
-                _check_apart(feeds, request.feed_dict, "Same tensor is fed by two hooks.")
+                _check_disjoint(feeds, request.feed_dict, "Same tensor is fed by two hooks.")
                 feeds.update(request.feed_dict)
             if request.options:
                 if merged is None:
                     merged = _copy(options)
                 _merge_options(merged, request.options)
         if feeds and feed_dict:
-            _check_apart(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
+            _check_disjoint(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
         feeds.update(feed_dict or {})
         chosen = options if merged is None else merged
         if run_metadata is None:
@@ -666,7 +667,7 @@ class _HookedSession(_WrappedSession):
             measured = run_metadata if getattr(chosen, "trace_level", 0) else None
         else:
             measured = run_metadata
-        values = super().run(wanted, feed_dict=feeds or None, options=chosen, run_metadata=measured)
+        values = super().run(all_fetches, feed_dict=feeds or None, options=chosen, run_metadata=measured)
         seen = RunOptions() if chosen is None else chosen
         for hook in self._hooks:
             result = values[places[hook]] if hook in places else None
@@ -675,17 +676,17 @@ class _HookedSession(_WrappedSession):
         return values[0]
 
 
-def _check_apart(one: Mapping[Any, Any], other: Mapping[Any, Any], message: str) -> None:
+def _check_disjoint(one: Mapping[Any, Any], other: Mapping[Any, Any], message: str) -> None:
     both = one.keys() & other.keys()
     if both:
         raise RuntimeError(f"{message} Conflict(s): {list(both)}")
 
 
 def _copy(options: Any) -> Any:
-    made = RunOptions()
+    copied = RunOptions()
     if options is not None:
-        made.CopyFrom(options)
-    return made
+        copied.CopyFrom(options)
+    return copied
 
 
 def _merge_options(options: Any, more: Any) -> None:

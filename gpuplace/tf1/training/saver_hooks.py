@@ -1,7 +1,7 @@
-"""Hooks that write: checkpoints, summaries, how fast steps are, and traces.
+"""Hooks that write checkpoints, summaries, step rates and traces.
 
-Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (sentences of errors and of the log, which
-event is written when).
+Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (error and log messages, order of
+events).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _MOST_WARNINGS = 5
 
 
 class CheckpointSaverListener:
-    """Base of what is told about saving; what a listener does not define does nothing."""
+    """Base of listeners to a ``CheckpointSaverHook``; its methods do nothing."""
 
     def begin(self) -> None:
-        """Called before the session is made."""
+        """Called before the session is created."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
         """Called before a checkpoint is written.
@@ -47,7 +47,7 @@ class CheckpointSaverListener:
         """
 
     def after_save(self, session: Any, global_step_value: int) -> bool | None:
-        """Called after a checkpoint was written.
+        """Called after a checkpoint is written.
 
         Args:
             session: the session.
@@ -68,19 +68,20 @@ class CheckpointSaverListener:
 
 
 class CheckpointSaverHook(SessionRunHook):
-    """Saves the variables when the session is made, then every so many steps or seconds, and at the end.
+    """Hook that saves the variables at the start, at intervals of steps or seconds, and at the end.
 
     Args:
         checkpoint_dir: the folder.
-        save_secs: save every so many seconds; None: not by time.
-        save_steps: save every so many steps; None: not by steps.
-        saver: a ``Saver``; None: that of ``scaffold``, or the one in the graph's collection.
-        checkpoint_basename: what the names of the files begin with.
+        save_secs: seconds between checkpoints; None: ignore the time.
+        save_steps: steps between checkpoints; None: do not count steps.
+        saver: a ``Saver``; None for that of ``scaffold``, or the one in the graph's collection.
+        checkpoint_basename: prefix of the file names.
         scaffold: a ``Scaffold`` with the saver.
-        listeners: ``CheckpointSaverListener`` objects; None: none.
+        listeners: ``CheckpointSaverListener`` objects, or None.
 
     Raises:
-        ValueError: both ``saver`` and ``scaffold`` are given, or not one of ``save_secs`` and ``save_steps``.
+        ValueError: both ``saver`` and ``scaffold`` are given, or not exactly one of ``save_secs`` and
+            ``save_steps``.
     """
 
     def __init__(
@@ -107,19 +108,19 @@ class CheckpointSaverHook(SessionRunHook):
         self._steps_per_run = 1
 
     def _set_steps_per_run(self, steps_per_run: int) -> None:
-        """Says how many steps a run makes."""
+        """Set the number of steps in a run."""
         self._steps_per_run = steps_per_run
 
     def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
-        """Adds to those that are told of checkpoints; one that is among them stays there once.
+        """Add listeners, each of them only once.
 
         Args:
-            listeners: them.
+            listeners: ``CheckpointSaverListener`` objects.
         """
-        self._listeners.extend(one for one in listeners if one not in self._listeners)
+        self._listeners.extend(listener for listener in listeners if listener not in self._listeners)
 
     def begin(self) -> None:
-        """Opens the event file.
+        """Open the event file.
 
         Raises:
             RuntimeError: the graph has no global step.
@@ -130,7 +131,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Writes the graph, and the first checkpoint.
+        """Write the graph and the first checkpoint.
 
         Args:
             session: the session.
@@ -149,10 +150,10 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer.update_last_triggered_step(step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the step.
+        """Request the step.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             The step.
@@ -160,14 +161,14 @@ class CheckpointSaverHook(SessionRunHook):
         return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Saves when it is time.
+        """Save when it is time.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
             run_values: the step.
         """
         if self._timer.should_trigger_for_step(run_values.results + self._steps_per_run):
-            # the value may be one of before the update: look again
+            # the fetched value may be older than the update: read it again
             step = int(run_context.session.run(self._step))
             if self._timer.should_trigger_for_step(step):
                 self._timer.update_last_triggered_step(step)
@@ -175,7 +176,7 @@ class CheckpointSaverHook(SessionRunHook):
                     run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Saves once more where steps were made since.
+        """Save again if there were further steps.
 
         Args:
             session: the session.
@@ -187,7 +188,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.end(session, step)
 
     def _save(self, session: Any, step: int) -> bool:
-        """Saves; whether a listener asked to stop."""
+        """Save, and return whether a listener requested a stop."""
         tf_logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
@@ -225,16 +226,16 @@ class CheckpointSaverHook(SessionRunHook):
 
 
 class StepCounterHook(SessionRunHook):
-    """Logs and summarises how many steps are made in a second.
+    """Hook that logs and summarises the number of steps per second.
 
     Args:
-        every_n_steps: every so many steps; None: not by steps.
-        every_n_secs: every so many seconds; None: not by time.
-        output_dir: folder of the event file; None: without ``summary_writer`` nothing is written.
-        summary_writer: a ``FileWriter``; None: that of ``output_dir``.
+        every_n_steps: steps between log lines; None: do not count steps.
+        every_n_secs: seconds between log lines; None: ignore the time.
+        output_dir: folder of the event file; without it and ``summary_writer`` nothing is written.
+        summary_writer: a ``FileWriter``; None for that of ``output_dir``.
 
     Raises:
-        ValueError: not one of ``every_n_steps`` and ``every_n_secs`` is given.
+        ValueError: not exactly one of ``every_n_steps`` and ``every_n_secs`` is given.
     """
 
     def __init__(
@@ -255,11 +256,11 @@ class StepCounterHook(SessionRunHook):
         self._steps_per_run = 1
 
     def _set_steps_per_run(self, steps_per_run: int) -> None:
-        """Says how many steps a run makes."""
+        """Set the number of steps in a run."""
         self._steps_per_run = steps_per_run
 
     def begin(self) -> None:
-        """Opens the event file.
+        """Open the event file.
 
         Raises:
             RuntimeError: the graph has no global step.
@@ -270,10 +271,10 @@ class StepCounterHook(SessionRunHook):
         self._tag = f"{get_global_step().op.name}/sec"
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the step.
+        """Request the step.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             The step.
@@ -281,10 +282,10 @@ class StepCounterHook(SessionRunHook):
         return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Logs when it is time; warns where the step does not change.
+        """Log when it is time; warn if the step does not change.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
             run_values: the step.
         """
         stale = run_values.results
@@ -315,18 +316,19 @@ class StepCounterHook(SessionRunHook):
 
 
 class SummarySaverHook(SessionRunHook):
-    """Writes summaries at the first run, and then every so many steps or seconds.
+    """Hook that writes summaries at the first run, then at intervals of steps or seconds.
 
     Args:
-        save_steps: every so many steps; None: not by steps.
-        save_secs: every so many seconds; None: not by time.
-        output_dir: folder of the event file; None: without ``summary_writer`` nothing is written.
-        summary_writer: a ``FileWriter``; None: that of ``output_dir``.
+        save_steps: steps between writes; None: do not count steps.
+        save_secs: seconds between writes; None: ignore the time.
+        output_dir: folder of the event file; without it and ``summary_writer`` nothing is written.
+        summary_writer: a ``FileWriter``; None for that of ``output_dir``.
         scaffold: a ``Scaffold`` with the summary op.
         summary_op: the summary, or a list of them.
 
     Raises:
-        ValueError: not one of ``scaffold`` and ``summary_op``, or of ``save_steps`` and ``save_secs``, is given.
+        ValueError: not exactly one of ``scaffold`` and ``summary_op``, or of ``save_steps`` and
+            ``save_secs``, is given.
     """
 
     def __init__(
@@ -350,7 +352,7 @@ class SummarySaverHook(SessionRunHook):
         self._step: Any = None
 
     def begin(self) -> None:
-        """Opens the event file.
+        """Open the event file.
 
         Raises:
             RuntimeError: the graph has no global step.
@@ -361,10 +363,10 @@ class SummarySaverHook(SessionRunHook):
         self._step = required_global_step_read("SummarySaverHook")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the step, and the summaries when it is time.
+        """Request the step, and the summaries when it is time.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             The step, and the summaries.
@@ -376,10 +378,10 @@ class SummarySaverHook(SessionRunHook):
         return SessionRunArgs(requests)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Writes them.
+        """Write the summaries.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
             run_values: the step, and the summaries.
         """
         if not self._writer:
@@ -396,7 +398,7 @@ class SummarySaverHook(SessionRunHook):
         self._next_step = step + 1
 
     def end(self, session: Any) -> None:
-        """Writes what waits to disk.
+        """Flush the event file.
 
         Args:
             session: the session.
@@ -405,24 +407,24 @@ class SummarySaverHook(SessionRunHook):
             self._writer.flush()
 
     def _summaries(self) -> list[Any]:
-        found = self._summary_op if self._scaffold is None else self._scaffold.summary_op
-        if found is None:
+        summary = self._summary_op if self._scaffold is None else self._scaffold.summary_op
+        if summary is None:
             return []
-        return found if isinstance(found, list) else [found]
+        return summary if isinstance(summary, list) else [summary]
 
 
 class ProfilerHook(SessionRunHook):
-    """Traces a step every so many steps or seconds, and writes ``timeline-<step>.json`` for Chrome's trace viewer.
+    """Hook that traces steps at intervals and writes ``timeline-<step>.json`` for Chrome's trace viewer.
 
     Args:
-        save_steps: every so many steps; None: not by steps.
-        save_secs: every so many seconds; None: not by time.
-        output_dir: the folder, also of the event file.
-        show_dataflow: draw an arrow for what an operation takes from another.
-        show_memory: show tensors and memory as well.
+        save_steps: steps between writes; None: do not count steps.
+        save_secs: seconds between writes; None: ignore the time.
+        output_dir: folder of the traces and the event file.
+        show_dataflow: whether to draw an arrow for each input of an operation.
+        show_memory: whether to show tensors and memory too.
 
     Raises:
-        ValueError: not one of ``save_steps`` and ``save_secs`` is given.
+        ValueError: not exactly one of ``save_steps`` and ``save_secs`` is given.
     """
 
     def __init__(
@@ -443,19 +445,19 @@ class ProfilerHook(SessionRunHook):
         self._step: Any = None
 
     def begin(self) -> None:
-        """Finds the global step.
+        """Find the global step.
 
         Raises:
-            RuntimeError: the graph has none.
+            RuntimeError: the graph has no global step.
         """
         self._next_step = None
         self._step = required_global_step_read("ProfilerHook")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for a trace when it is time.
+        """Request a trace when it is time.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
 
         Returns:
             The step, and options.
@@ -465,10 +467,10 @@ class ProfilerHook(SessionRunHook):
         return SessionRunArgs({"global_step": self._step}, options=options)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Writes the trace.
+        """Write the trace.
 
         Args:
-            run_context: of the run.
+            run_context: context of the run.
             run_values: the step, and the trace.
         """
         stale = int(run_values.results["global_step"])

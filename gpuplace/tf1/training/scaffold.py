@@ -1,4 +1,4 @@
-"""What a session needs to begin: operations that initialise, report and summarise, and a saver.
+"""Operations and the saver that a session starts with.
 
 Source: tensorflow/python/training/monitored_session.py, ops/resources.py and ops/lookup_ops.py, release 1.15 (order and
 names of the operations, collections).
@@ -23,21 +23,21 @@ from gpuplace.typing import FeedDict
 
 
 class Scaffold:
-    """What a session begins with; what is not given is taken from the graph's collections, or made.
+    """Operations and saver of a new session; missing ones come from the graph's collections or are created.
 
     Args:
-        init_op: initialises the variables where no checkpoint does; None: all global variables.
-        init_feed_dict: what is fed to it; None: nothing.
-        init_fn: called after it with the scaffold and the session; None: nothing is.
-        ready_op: gives the names of variables without values; None: of all.
-        ready_for_local_init_op: the same before ``local_init_op`` is run; None: of the global variables.
-        local_init_op: run in every new session; None: local variables and tables are initialised.
-        summary_op: the merged summary; None: all summaries.
-        saver: a ``Saver``; None: the one of the collection, or a new one.
-        copy_from_scaffold: a ``Scaffold`` that has what is not given here.
+        init_op: initialises the variables if there is no checkpoint; None for all global variables.
+        init_feed_dict: the feeds for ``init_op``, or None.
+        init_fn: called after ``init_op`` with the scaffold and the session, or None.
+        ready_op: tensor with the names of uninitialised variables; None for all variables.
+        ready_for_local_init_op: the same before ``local_init_op`` runs; None for the global variables.
+        local_init_op: run in every new session; None: initialise local variables and tables.
+        summary_op: the merged summary; None for all summaries.
+        saver: a ``Saver``; None for the one of the collection, or a new one.
+        copy_from_scaffold: a ``Scaffold`` with the values of arguments that are not given.
 
     Raises:
-        TypeError: ``copy_from_scaffold`` is something else.
+        TypeError: ``copy_from_scaffold`` is not a ``Scaffold``.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class Scaffold:
         saver: Any = None,
         copy_from_scaffold: Any = None,
     ) -> None:
-        def either(given: Any, name: str) -> Any:
-            return getattr(copy_from_scaffold, name) if given is None and copy_from_scaffold else given
+        def either(argument: Any, name: str) -> Any:
+            return getattr(copy_from_scaffold, name) if argument is None and copy_from_scaffold else argument
 
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
@@ -67,13 +67,14 @@ class Scaffold:
         self._saver = either(saver, "_saver")
 
     def finalize(self) -> Scaffold:
-        """Makes what is missing, and finalises the default graph.
+        """Create missing operations, and finalise the default graph.
 
         Returns:
             The scaffold.
 
         Raises:
-            RuntimeError: a collection has several to choose from, or the graph is finalised and something is missing.
+            RuntimeError: a collection has several candidates, or the graph is already finalised and an
+                operation is missing.
         """
         if self._init_op is None:
             self._init_op = Scaffold.get_or_default("init_op", GraphKeys.INIT_OP, _default_init_op)
@@ -102,7 +103,7 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """A function of the session that initialises it; None: there is none."""
+        """Function of the session that initialises it, or None."""
         function = self._user_init_fn
         return None if function is None else lambda session: function(self, session)
 
@@ -113,22 +114,22 @@ class Scaffold:
 
     @property
     def init_feed_dict(self) -> FeedDict | None:
-        """What is fed to ``init_op``."""
+        """The feeds for ``init_op``."""
         return self._init_feed_dict
 
     @property
     def ready_op(self) -> Any:
-        """A tensor with the names of variables that have no value."""
+        """A tensor with the names of uninitialised variables."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
-        """A tensor with the names of variables that need a value before ``local_init_op`` is run."""
+        """A tensor with the names of variables that must have values before ``local_init_op`` runs."""
         return self._ready_for_local_init_op
 
     @property
     def local_init_op(self) -> Any:
-        """The operation that is run in every new session."""
+        """The operation that runs in every new session."""
         return self._local_init_op
 
     @property
@@ -143,18 +144,18 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
-        """What a collection of the default graph has; made, and put there, where it is empty.
+        """Return the element of a collection of the default graph; create and add it if the collection is empty.
 
         Args:
-            arg_name: what it is called, for the error.
+            arg_name: name of the argument, for the error message.
             collection_key: name of the collection.
-            default_constructor: makes it; may return None.
+            default_constructor: creates the element; may return None.
 
         Returns:
             The element.
 
         Raises:
-            RuntimeError: there are several.
+            RuntimeError: the collection has several elements.
         """
         graph = get_default_graph()
         elements = graph.get_collection(collection_key)
@@ -165,14 +166,14 @@ class Scaffold:
             )
         if elements:
             return elements[0]
-        made = default_constructor()
-        if made is not None:
-            graph.add_to_collection(collection_key, made)
-        return made
+        element = default_constructor()
+        if element is not None:
+            graph.add_to_collection(collection_key, element)
+        return element
 
     @staticmethod
     def default_local_init_op() -> Operation:
-        """An operation that initialises local variables and tables."""
+        """Return an operation that initialises local variables and tables."""
         return control.group(
             initialization.local_variables_initializer(),
             tables_initializer(),

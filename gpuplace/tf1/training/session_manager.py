@@ -1,6 +1,6 @@
-"""Sessions that begin with a checkpoint where there is one, else with initial values.
+"""Sessions that start with a checkpoint if there is one, otherwise with initial values.
 
-Source: tensorflow/python/training/session_manager.py, release 1.15 (sentences of errors and of the log).
+Source: tensorflow/python/training/session_manager.py, release 1.15 (error and log messages).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gpuplace.typing import ConfigLike, ConfigProto, FeedDict
 
 
 class SessionManager:
-    """Makes sessions whose variables have values.
+    """A factory of sessions whose variables have values.
 
     Args:
-        local_init_op: run in every new session; None: nothing is.
-        ready_op: a tensor with the names of variables that have no value; None: the model is always ready.
-        ready_for_local_init_op: the same before ``local_init_op`` is run.
-        graph: the graph; None: the default one.
-        recovery_wait_secs: seconds between looks at what is waited for.
+        local_init_op: run in every new session, or None.
+        ready_op: a tensor with the names of uninitialised variables; None: the model is always ready.
+        ready_for_local_init_op: the same before ``local_init_op`` runs.
+        graph: the graph; None for the default one.
+        recovery_wait_secs: seconds between checks while waiting.
         local_init_run_options: ``RunOptions`` of ``local_init_op``.
 
     Raises:
@@ -72,28 +72,28 @@ class SessionManager:
         init_feed_dict: FeedDict | None = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
-        """Makes a session, and restores or initialises its variables.
+        """Create a session, and restore or initialise its variables.
 
         Args:
             master: execution engine, as for ``Session``.
-            init_op: run where no checkpoint was restored.
-            saver: restores; None: nothing is restored.
-            checkpoint_dir: folder whose last checkpoint is restored; None: none.
-            checkpoint_filename_with_path: a checkpoint to restore; None: none.
-            wait_for_checkpoint: wait for a checkpoint in the folder.
-            max_wait_secs: for so many seconds at most.
+            init_op: run if no checkpoint was restored.
+            saver: the ``Saver`` to restore with; None: restore nothing.
+            checkpoint_dir: folder whose last checkpoint is restored, or None.
+            checkpoint_filename_with_path: a checkpoint to restore, or None.
+            wait_for_checkpoint: whether to wait for a checkpoint in the folder.
+            max_wait_secs: longest time to wait, in seconds.
             config: a ``ConfigProto``.
-            init_feed_dict: what is fed to ``init_op``.
+            init_feed_dict: the feeds for ``init_op``.
             init_fn: called with the session after ``init_op``.
 
         Returns:
             The session.
 
         Raises:
-            RuntimeError: nothing initialises the model, or variables have no value afterwards.
+            RuntimeError: nothing initialises the model, or variables stay without values.
             ValueError: both a folder and a checkpoint are given.
         """
-        session, is_restored = self._restored(
+        session, is_restored = self._open_and_restore(
             master,
             saver,
             checkpoint_dir,
@@ -136,15 +136,15 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: ConfigLike | None = None,
     ) -> tuple[Session, bool]:
-        """Makes a session, and restores its variables if that can be done.
+        """Create a session, and restore its variables if possible.
 
         Args:
             master: execution engine, as for ``Session``.
-            saver: restores; None: nothing is restored.
-            checkpoint_dir: folder whose last checkpoint is restored; None: none.
-            checkpoint_filename_with_path: a checkpoint to restore; None: none.
-            wait_for_checkpoint: wait for a checkpoint in the folder.
-            max_wait_secs: for so many seconds at most.
+            saver: the ``Saver`` to restore with; None: restore nothing.
+            checkpoint_dir: folder whose last checkpoint is restored, or None.
+            checkpoint_filename_with_path: a checkpoint to restore, or None.
+            wait_for_checkpoint: whether to wait for a checkpoint in the folder.
+            max_wait_secs: longest time to wait, in seconds.
             config: a ``ConfigProto``.
 
         Returns:
@@ -153,7 +153,7 @@ class SessionManager:
         Raises:
             ValueError: both a folder and a checkpoint are given.
         """
-        session, is_restored = self._restored(
+        session, is_restored = self._open_and_restore(
             master,
             saver,
             checkpoint_dir,
@@ -182,18 +182,18 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: ConfigLike | None = None, max_wait_secs: float | None = math.inf
     ) -> Session:
-        """Waits for somebody else to give the variables values.
+        """Wait for another process to initialise the variables.
 
         Args:
             master: execution engine, as for ``Session``.
             config: a ``ConfigProto``.
-            max_wait_secs: for so many seconds at most; None: for ever.
+            max_wait_secs: longest time to wait, in seconds; None for no limit.
 
         Returns:
             A session in which the model is ready.
 
         Raises:
-            DeadlineExceededError: it was not in time.
+            DeadlineExceededError: the model was not ready in time.
         """
         limit = math.inf if max_wait_secs is None else max_wait_secs
         end = time.monotonic() + limit
@@ -215,7 +215,7 @@ class SessionManager:
             )
             time.sleep(self._wait_secs)
 
-    def _restored(
+    def _open_and_restore(
         self,
         master: str,
         saver: Any,
@@ -225,7 +225,7 @@ class SessionManager:
         max_wait_secs: float,
         config: ConfigProto,
     ) -> tuple[Session, bool]:
-        """A new session, and whether a checkpoint was restored."""
+        """Return a new session, and whether a checkpoint was restored."""
         if folder and path:
             raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
         session = Session(master, graph=self._graph, config=config)
@@ -249,7 +249,7 @@ class SessionManager:
         return session, True
 
     def _run_local_init_op(self, session: Session) -> str | None:
-        """Runs it where the model is ready for it; else says what is missing."""
+        """Run ``local_init_op`` if the model is ready for it; return an error message if not."""
         if self._local_init_op is None:
             return None
         missing = missing_values(self._ready_for_local_init_op, session, "Model not ready for local init")
@@ -271,7 +271,7 @@ def _closed_on_errors(session: Session) -> Any:
 
 
 def missing_values(ready_op: Any, session: Session, what: str) -> str | None:
-    """Which variables have no value, in a sentence; None where all have."""
+    """Return a sentence that lists the uninitialised variables, or None."""
     if ready_op is None:
         return None
     try:

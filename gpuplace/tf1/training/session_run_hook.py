@@ -1,11 +1,11 @@
-"""What extends the runs of a monitored session.
+"""Hooks that extend the runs of a monitored session.
 
 ::
 
-    begin ─ session made ─ after_create_session ─┬─ before_run ─ run ─ after_run ─┬─ end
-                                                 └──────────── each step ─────────┘
+    begin ─ session created ─ after_create_session ─┬─ before_run ─ run ─ after_run ─┬─ end
+                                                    └──────────── each step ─────────┘
 
-``end`` is left out where the block ends by an error.
+``end`` is not called if an error ends the block.
 
 Source: tensorflow/python/training/session_run_hook.py, release 1.15.
 """
@@ -18,21 +18,21 @@ from gpuplace.typing import FeedDict
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a run."""
+    """A hook's additions to a run."""
 
     fetches: Any
-    """What it wants fetched, as for ``Session.run``; None: nothing."""
+    """Values to fetch, as for ``Session.run``, or None."""
     feed_dict: FeedDict | None = None
-    """What it feeds; None: nothing."""
+    """Feeds, or None."""
     options: Any = None
-    """``RunOptions`` that are merged with those of others; None: none."""
+    """``RunOptions``, which are merged with those of other hooks, or None."""
 
 
 class SessionRunValues(NamedTuple):
-    """What a hook gets of a run."""
+    """The results of a run for a hook."""
 
     results: Any
-    """The values of what it wanted fetched."""
+    """The values of the hook's fetches."""
     options: Any
     """The ``RunOptions`` of the run."""
     run_metadata: Any
@@ -40,10 +40,10 @@ class SessionRunValues(NamedTuple):
 
 
 class SessionRunContext:
-    """What hooks know about a run, and how they end the training.
+    """Information about a run for hooks, which can also request a stop.
 
     Args:
-        original_args: what the program asked for.
+        original_args: the arguments of the program's run.
         session: the session, without hooks.
     """
 
@@ -54,7 +54,7 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """What the program asked for, as ``SessionRunArgs``."""
+        """The arguments of the program's run, as ``SessionRunArgs``."""
         return self._original_args
 
     @property
@@ -64,22 +64,22 @@ class SessionRunContext:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a hook asked to stop."""
+        """Whether a hook requested a stop."""
         return self._stop_requested
 
     def request_stop(self) -> None:
-        """Makes ``should_stop`` of the monitored session True; the run itself is completed."""
+        """Make ``should_stop`` of the monitored session return True after this run."""
         self._stop_requested = True
 
 
 class SessionRunHook:
-    """Base of hooks; what a hook does not define does nothing."""
+    """Base of hooks; its methods do nothing."""
 
     def begin(self) -> None:
-        """Called once before the session is made, when the graph may still be changed."""
+        """Called once before the session is created, when the graph may still be changed."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called when a session was made, and again when it was made anew after a failure.
+        """Called when a session is created, or recreated after a failure.
 
         Args:
             session: the session; its graph is finalised.
@@ -93,20 +93,20 @@ class SessionRunHook:
             run_context: the ``SessionRunContext`` of the run.
 
         Returns:
-            What to fetch and feed besides, as ``SessionRunArgs``; None: nothing.
+            Additional fetches and feeds, as ``SessionRunArgs``, or None.
         """
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Called after each run that did not fail.
+        """Called after each successful run.
 
         Args:
             run_context: the ``SessionRunContext`` of the run.
-            run_values: the values of what ``before_run`` asked for.
+            run_values: the values of the fetches of ``before_run``.
         """
 
     def end(self, session: Any) -> None:
-        """Called before the session is closed, unless an error other than the end of the input closes it.
+        """Called before the session closes, unless an error other than the end of the input closes it.
 
         Args:
             session: the session.

@@ -1,7 +1,7 @@
-"""Supervisors: sessions beside threads that save, summarise and count; older than monitored sessions.
+"""Supervisors: sessions with threads that save, summarise and count; older than monitored sessions.
 
-Source: tensorflow/python/training/supervisor.py and basic_loops.py, release 1.15 (order and names of the operations,
-sentences of errors and of the log).
+Source: tensorflow/python/training/supervisor.py and basic_loops.py, release 1.15 (order and names of the
+operations, error and log messages).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_RATES = 10
 
 
 class Supervisor:
-    """Makes a session whose variables have values, and runs threads beside it that save and summarise.
+    """A session whose variables have values, with threads that save and summarise.
 
     >>> import gpuplace as tf
     >>> count = tf.assign_add(tf.train.get_or_create_global_step(), 1)
@@ -49,31 +49,32 @@ class Supervisor:
     ...             supervisor.request_stop()
 
     Args:
-        graph: the graph, which is finalised; None: the default one.
-        ready_op: a tensor with the names of variables that have no value; None: not asked.
-        ready_for_local_init_op: the same before ``local_init_op`` is run; None: not asked.
-        is_chief: whether it initialises, saves and writes; else it waits for who does.
-        init_op: initialises the variables where no checkpoint does; None: nothing does.
-        init_feed_dict: what is fed to it.
-        local_init_op: run in every new session; None: nothing is.
-        logdir: folder of checkpoints and events; None: nothing is written.
-        summary_op: the merged summary; None: no summaries, or ones that the program writes by ``summary_computed``.
-        saver: a ``Saver``; None: nothing is saved.
-        global_step: an integer scalar; None: steps are not counted.
-        save_summaries_secs: seconds between summaries; 0: none.
-        save_model_secs: seconds between checkpoints; 0: none.
-        recovery_wait_secs: seconds between looks at what is waited for.
-        stop_grace_secs: seconds that threads have to end in.
-        checkpoint_basename: what the names of checkpoints begin with.
-        session_manager: a ``SessionManager``; None: one of its own.
-        summary_writer: a ``FileWriter``; None: nothing is written.
+        graph: the graph, which is finalised; None for the default one.
+        ready_op: a tensor with the names of uninitialised variables; None: no check.
+        ready_for_local_init_op: the same before ``local_init_op`` runs; None: no check.
+        is_chief: whether this process initialises, saves and writes; otherwise it waits for the chief.
+        init_op: initialises the variables if there is no checkpoint, or None.
+        init_feed_dict: the feeds for ``init_op``.
+        local_init_op: run in every new session, or None.
+        logdir: folder of checkpoints and events; None: write nothing.
+        summary_op: the merged summary; None for no summaries except those that the program writes by
+            ``summary_computed``.
+        saver: a ``Saver``; None: save nothing.
+        global_step: an integer scalar; None: do not count steps.
+        save_summaries_secs: seconds between summaries; 0 for no summaries.
+        save_model_secs: seconds between checkpoints; 0 for no checkpoints.
+        recovery_wait_secs: seconds between checks while waiting.
+        stop_grace_secs: seconds in which threads must end.
+        checkpoint_basename: prefix of the checkpoint names.
+        session_manager: a ``SessionManager``; None for a new one.
+        summary_writer: a ``FileWriter``; None: write nothing.
         init_fn: called with the session after ``init_op``.
         local_init_run_options: ``RunOptions`` of ``local_init_op``.
 
-    Operations that are left out are taken from the graph's collections, or made.
+    Operations that are left out come from the graph's collections or are created.
 
     Raises:
-        ValueError: it is not the chief, and a variable has no device.
+        ValueError: this process is not the chief, and a variable has no device.
     """
 
     USE_DEFAULT = 0
@@ -103,19 +104,19 @@ class Supervisor:
     ) -> None:
         self._graph = get_default_graph() if graph is None else graph
         with self._graph.as_default():
-            self._ready_op = self._chosen(
+            self._ready_op = self._collected(
                 ready_op, GraphKeys.READY_OP, initialization.report_uninitialized_variables
             )
-            self._ready_for_local_init_op = self._chosen(
+            self._ready_for_local_init_op = self._collected(
                 ready_for_local_init_op, GraphKeys.READY_FOR_LOCAL_INIT_OP, lambda: None
             )
-            self._init_op = self._chosen(
+            self._init_op = self._collected(
                 init_op, GraphKeys.INIT_OP, initialization.global_variables_initializer
             )
-            self._local_init_op = self._chosen(local_init_op, GraphKeys.LOCAL_INIT_OP, _local_init_op)
-            self._saver = self._chosen(saver, GraphKeys.SAVERS, _saver)
-            self._summary_op = self._chosen(summary_op, GraphKeys.SUMMARY_OP, summaries.merge_all)
-            self._global_step = self._chosen(global_step, GraphKeys.GLOBAL_STEP, self._step_by_name)
+            self._local_init_op = self._collected(local_init_op, GraphKeys.LOCAL_INIT_OP, _local_init_op)
+            self._saver = self._collected(saver, GraphKeys.SAVERS, _saver)
+            self._summary_op = self._collected(summary_op, GraphKeys.SUMMARY_OP, summaries.merge_all)
+            self._global_step = self._collected(global_step, GraphKeys.GLOBAL_STEP, self._step_by_name)
             self._meta_graph_def = export_meta_graph(
                 graph_def=as_graph_def(self._graph, add_shapes=True),
                 saver_def=self._saver.saver_def if self._saver else None,
@@ -146,19 +147,19 @@ class Supervisor:
         self._check_devices()
         self._graph.finalize()
 
-    def _chosen(self, given: Any, key: str, make: Callable[[], Any]) -> Any:
-        """What was given, else the first of a collection, else a new one that is put there."""
-        if given is not Supervisor.USE_DEFAULT:
-            return given
-        found = self._graph.get_collection(key)
-        if len(found) > 1:
-            tf_logging.info("Found %d %s operations. Returning the first one.", len(found), key)
-        if found:
-            return found[0]
-        made = make()
-        if made is not None:
-            self._graph.add_to_collection(key, made)
-        return made
+    def _collected(self, argument: Any, key: str, make: Callable[[], Any]) -> Any:
+        """Return the argument, or the first element of a collection, or a new element that is added to it."""
+        if argument is not Supervisor.USE_DEFAULT:
+            return argument
+        collected = self._graph.get_collection(key)
+        if len(collected) > 1:
+            tf_logging.info("Found %d %s operations. Returning the first one.", len(collected), key)
+        if collected:
+            return collected[0]
+        element = make()
+        if element is not None:
+            self._graph.add_to_collection(key, element)
+        return element
 
     def _step_by_name(self) -> Any:
         try:
@@ -177,11 +178,11 @@ class Supervisor:
             if op.type in REFERENCE_VARIABLES and not op.device:
                 raise ValueError(f"When using replicas, all Variables must have their device set: {op}")
 
-    # What it has
+    # Attributes
 
     @property
     def is_chief(self) -> bool:
-        """Whether it initialises, saves and writes."""
+        """Whether this process initialises, saves and writes."""
         return self._is_chief
 
     @property
@@ -201,22 +202,22 @@ class Supervisor:
 
     @property
     def init_feed_dict(self) -> FeedDict | None:
-        """What is fed to ``init_op``."""
+        """The feeds for ``init_op``."""
         return self._init_feed_dict
 
     @property
     def ready_op(self) -> Any:
-        """A tensor with the names of variables that have no value."""
+        """A tensor with the names of uninitialised variables."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
-        """The same before ``local_init_op`` is run."""
+        """The same before ``local_init_op`` runs."""
         return self._ready_for_local_init_op
 
     @property
     def summary_writer(self) -> Any:
-        """The ``FileWriter``; None where nothing is written."""
+        """The ``FileWriter``; None if nothing is written."""
         return self._writer
 
     @property
@@ -231,12 +232,12 @@ class Supervisor:
 
     @property
     def global_step(self) -> Any:
-        """The global step; None where steps are not counted."""
+        """The global step; None if steps are not counted."""
         return self._global_step
 
     @property
     def saver(self) -> Any:
-        """The ``Saver``; None where nothing is saved."""
+        """The ``Saver``; None if nothing is saved."""
         return self._saver
 
     @property
@@ -246,7 +247,7 @@ class Supervisor:
 
     @property
     def save_path(self) -> str | None:
-        """What the paths of checkpoints begin with; None without a folder."""
+        """Prefix of the checkpoint paths; None without a folder."""
         return self._save_path
 
     # Sessions
@@ -259,20 +260,20 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Session:
-        """Makes a session whose variables have values, and starts the threads.
+        """Create a session whose variables have values, and start the threads.
 
         Args:
             master: execution engine, as for ``Session``.
             config: a ``ConfigProto``.
-            wait_for_checkpoint: wait for a checkpoint in the folder.
-            max_wait_secs: for so many seconds at most.
-            start_standard_services: start the threads that save, summarise and fill queues.
+            wait_for_checkpoint: whether to wait for a checkpoint in the folder.
+            max_wait_secs: longest time to wait, in seconds.
+            start_standard_services: whether to start the threads that save, summarise and fill queues.
 
         Returns:
             The session.
 
         Raises:
-            RuntimeError: variables have no value after initialising.
+            RuntimeError: initialisation leaves variables without values.
         """
         self._coord.clear_stop()
         if self._writer:
@@ -316,19 +317,19 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Session]:
-        """A block with a session and its threads; errors of either end it.
+        """Run a block with a session and its threads; an error in one of them ends the others.
 
         Args:
             master: execution engine, as for ``Session``.
             config: a ``ConfigProto``.
-            start_standard_services: start the threads that save, summarise and fill queues.
-            close_summary_writer: close the event file at the end.
+            start_standard_services: whether to start the threads that save, summarise and fill queues.
+            close_summary_writer: whether to close the event file at the end.
 
         Returns:
-            A context manager that gives the session.
+            A context manager that yields the session.
 
         Raises:
-            Exception: what the block or a thread raised, but for the end of the input.
+            Exception: the block or a thread raised an error other than the end of the input.
         """
         session = None
         try:
@@ -340,7 +341,7 @@ class Supervisor:
             self.request_stop(error)
         finally:
             try:
-                # what the block or a thread reported is raised here
+                # raises the error that the block or a thread reported
                 self.stop(close_summary_writer=close_summary_writer)
             finally:
                 if session is not None:
@@ -350,16 +351,16 @@ class Supervisor:
     # Threads
 
     def start_standard_services(self, sess: Session) -> list[LooperThread] | None:
-        """Starts the threads that summarise, count steps and save.
+        """Start the threads that summarise, count steps and save.
 
         Args:
             sess: the session.
 
         Returns:
-            The threads; None where there is no folder to write to.
+            The threads; None without a folder to write to.
 
         Raises:
-            RuntimeError: it is not the chief.
+            RuntimeError: this process is not the chief.
         """
         if not self._is_chief:
             raise RuntimeError(
@@ -386,11 +387,11 @@ class Supervisor:
     def start_queue_runners(
         self, sess: Session, queue_runners: Sequence[Any] | None = None
     ) -> list[threading.Thread]:
-        """Starts threads that fill queues.
+        """Start threads that fill queues.
 
         Args:
             sess: the session.
-            queue_runners: ``QueueRunner`` objects; None: those of the graph.
+            queue_runners: ``QueueRunner`` objects; None for those of the graph.
 
         Returns:
             The threads.
@@ -409,13 +410,13 @@ class Supervisor:
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Starts a thread that calls a function again and again until it is time to stop.
+        """Start a thread that calls a function repeatedly until a stop is requested.
 
         Args:
-            timer_interval_secs: seconds between the beginnings of calls; None: at once.
+            timer_interval_secs: seconds between the starts of calls; None: no pause.
             target: the function.
             args: its positional arguments.
-            kwargs: its other arguments.
+            kwargs: its keyword arguments.
 
         Returns:
             The thread.
@@ -436,16 +437,16 @@ class Supervisor:
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Ends the threads.
+        """Stop the threads.
 
         Args:
-            threads: what to wait for besides; None: nothing.
-            close_summary_writer: close the event file.
-            ignore_live_threads: log threads that do not end, instead of raising an error.
+            threads: further threads to wait for, or None.
+            close_summary_writer: whether to close the event file.
+            ignore_live_threads: whether to log threads that do not end instead of raising an error.
 
         Raises:
             RuntimeError: a thread did not end in time.
-            Exception: what a thread raised.
+            Exception: a thread raised it.
         """
         self._coord.request_stop()
         try:
@@ -461,19 +462,19 @@ class Supervisor:
                 self._graph_is_written = False
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks threads and program to stop.
+        """Request that the threads and the program stop.
 
         Args:
-            ex: the error because of which they should; None: there is none.
+            ex: the error that is the reason, or None.
         """
         self._coord.request_stop(ex)
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Return whether a stop was requested."""
         return self._coord.should_stop()
 
     def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
-        """A block whose errors ask to stop.
+        """Return a block whose errors request a stop.
 
         Returns:
             A context manager.
@@ -481,19 +482,19 @@ class Supervisor:
         return self._coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
-        """Waits until somebody asks to stop."""
+        """Wait until a stop is requested."""
         self._coord.wait_for_stop()
 
     def summary_computed(self, sess: Session, summary: Any, global_step: int | None = None) -> None:
-        """Writes a summary.
+        """Write a summary.
 
         Args:
             sess: the session.
             summary: a ``Summary``, or its bytes.
-            global_step: the step that it is shown at; None: the session's.
+            global_step: the step to record with it; None for the session's.
 
         Raises:
-            RuntimeError: nothing is written.
+            RuntimeError: there is no summary writer.
         """
         if not self._writer:
             raise RuntimeError("Writing a summary requires a summary writer.")
@@ -522,7 +523,7 @@ def _saver() -> Saver | None:
 
 
 class _SummaryThread(LooperThread):
-    """Writes summaries."""
+    """Thread that writes summaries."""
 
     def __init__(self, supervisor: Supervisor, session: Session) -> None:
         super().__init__(supervisor.coord, supervisor.save_summaries_secs)
@@ -541,7 +542,7 @@ class _SummaryThread(LooperThread):
 
 
 class _StepCounterThread(LooperThread):
-    """Writes how many steps are made in a second."""
+    """Thread that writes the number of steps per second."""
 
     def __init__(self, supervisor: Supervisor, session: Session) -> None:
         super().__init__(supervisor.coord, supervisor.save_summaries_secs)
@@ -570,7 +571,7 @@ class _StepCounterThread(LooperThread):
 
 
 class _CheckpointThread(LooperThread):
-    """Saves the variables."""
+    """Thread that saves the variables."""
 
     def __init__(self, supervisor: Supervisor, session: Session) -> None:
         super().__init__(supervisor.coord, supervisor.save_model_secs)
@@ -595,13 +596,13 @@ def basic_train_loop(
     kwargs: Mapping[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Calls a function in a supervisor's session until it is time to stop.
+    """Call a function in a supervisor's session until a stop is requested.
 
     Args:
         supervisor: the ``Supervisor``.
         train_step_fn: takes the session, then ``args`` and ``kwargs``.
         args: its other positional arguments.
-        kwargs: its other arguments.
+        kwargs: its keyword arguments.
         master: execution engine, as for ``Session``.
     """
     while True:
@@ -610,5 +611,5 @@ def basic_train_loop(
                 while not supervisor.should_stop():
                     train_step_fn(session, *(args or ()), **(kwargs or {}))
             return
-        except AbortedError:  # once more, from the last checkpoint
+        except AbortedError:  # continue from the last checkpoint
             continue

@@ -1,4 +1,4 @@
-"""Synchronous training with replicas: gradients are averaged on the parameter servers before any is applied.
+"""Synchronous training with replicas: the parameter servers average gradients before they apply them.
 
 ::
 
@@ -6,9 +6,9 @@
     worker 1 ── gradient ──┼──> accumulator ──> apply ┼── token ──> worker 1
     worker 2 ── gradient ──┘     (mean of n)          └── token ──> worker 2
 
-A worker hands its gradients to the accumulators and waits for a token. The chief has a thread that takes the mean when
-there are enough gradients, applies it, and hands out as many tokens as there are workers; the token is the new step. A
-gradient that was computed from an older step is dropped.
+A worker adds its gradients to the accumulators and waits for a token. When there are enough gradients, a
+thread of the chief applies their mean and hands out one token for each worker; the token is the new step.
+Gradients computed from an older step are dropped.
 
 Source: tensorflow/python/training/sync_replicas_optimizer.py, release 1.15.
 """
@@ -38,16 +38,16 @@ from gpuplace.typing import VariableLike
 
 
 class SyncReplicasOptimizer(Optimizer):
-    """An optimizer that waits for the gradients of several replicas and applies their mean.
+    """An optimizer that collects the gradients of several replicas and applies their mean.
 
     Args:
-        opt: computes and applies the gradients.
-        replicas_to_aggregate: gradients in a mean.
-        total_num_replicas: replicas that there are: with more than ``replicas_to_aggregate`` the slowest are not waited
-            for. None: as many.
-        variable_averages: an ``ExponentialMovingAverage`` that is updated with every step; None: none.
-        variables_to_average: its variables; None: all trainable ones.
-        use_locking: kept in the graph.
+        opt: optimizer that computes and applies the gradients.
+        replicas_to_aggregate: number of gradients in a mean.
+        total_num_replicas: number of replicas, or None for ``replicas_to_aggregate``; with more than that the
+            slowest are not waited for.
+        variable_averages: an ``ExponentialMovingAverage`` to update in every step, or None.
+        variables_to_average: the averaged variables; None for all trainable ones.
+        use_locking: recorded in the graph only.
         name: name scope of the update.
     """
 
@@ -77,39 +77,39 @@ class SyncReplicasOptimizer(Optimizer):
         self._chief_queue_runner: QueueRunner | None = None
         self._gradients_applied = False
         self.chief_init_op: Any = None
-        """Run by the chief once all global variables have values."""
+        """The chief runs it when all global variables have values."""
         self.local_step_init_op: Any = None
-        """Run by the other workers then."""
+        """The other workers run it when all global variables have values."""
         self.ready_for_local_init_op: Any = None
-        """The names of global variables without a value."""
+        """The names of uninitialised global variables."""
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """The gradients of the wrapped optimizer.
+        """Return the gradients of the wrapped optimizer.
 
         Args:
-            *args: as of its ``compute_gradients``.
-            **kwargs: as of its ``compute_gradients``.
+            *args: arguments of its ``compute_gradients``.
+            **kwargs: keyword arguments of its ``compute_gradients``.
 
         Returns:
-            What it returns.
+            The function's result.
         """
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: GradsAndVars, global_step: VariableLike | None = None, name: str | None = None
     ) -> Operation:
-        """An operation that hands in a replica's gradients and waits until the mean was applied.
+        """Return an operation that submits a replica's gradients and waits until their mean is applied.
 
         Args:
             grads_and_vars: pairs of a gradient and a variable.
             global_step: the variable that counts steps.
-            name: name scope; None: the optimizer's.
+            name: name scope; None for the optimizer's.
 
         Returns:
-            The operation, to be run by every replica.
+            The operation, which every replica must run.
 
         Raises:
-            ValueError: there is no gradient, or no ``global_step``.
+            ValueError: there are no gradients, or no ``global_step``.
         """
         if not grads_and_vars:
             raise ValueError("Must supply at least one variable")
@@ -118,7 +118,7 @@ class SyncReplicasOptimizer(Optimizer):
         step: Any = global_step
         graph = get_default_graph()
         self._global_step = step
-        with graph.colocate_with(no_op()):  # on the worker, where a device setter puts what is no variable
+        with graph.colocate_with(no_op()):  # on the worker, as device setters do
             local_step: Any = Variable(
                 0,
                 trainable=False,
@@ -178,7 +178,7 @@ class SyncReplicasOptimizer(Optimizer):
             return train_op
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """What applies the means, to be started by the chief.
+        """Return the queue runner that applies the means, for the chief to start.
 
         Returns:
             A ``QueueRunner``.
@@ -191,11 +191,11 @@ class SyncReplicasOptimizer(Optimizer):
         return self._chief_queue_runner
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the wrapped optimizer.
+        """Return a slot of the wrapped optimizer.
 
         Args:
-            *args: as of its ``get_slot``.
-            **kwargs: as of its ``get_slot``.
+            *args: arguments of its ``get_slot``.
+            **kwargs: keyword arguments of its ``get_slot``.
 
         Returns:
             A variable, or None.
@@ -203,15 +203,15 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.get_slot(*args, **kwargs)
 
     def variables(self) -> list[Any]:
-        """The variables of the wrapped optimizer."""
+        """Return the variables of the wrapped optimizer."""
         return self._opt.variables()
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the wrapped optimizer's slots.
+        """Return the names of the wrapped optimizer's slots.
 
         Args:
-            *args: as of its ``get_slot_names``.
-            **kwargs: as of its ``get_slot_names``.
+            *args: arguments of its ``get_slot_names``.
+            **kwargs: keyword arguments of its ``get_slot_names``.
 
         Returns:
             A list of strings.
@@ -219,16 +219,16 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.get_slot_names(*args, **kwargs)
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
-        """An operation that hands out the tokens of the first step.
+        """Return an operation that hands out the tokens of the first step.
 
         Args:
-            num_tokens: how many; -1: as many as gradients are averaged.
+            num_tokens: number of tokens; -1: ``replicas_to_aggregate``.
 
         Returns:
-            The operation, to be run by the chief.
+            The operation, which the chief must run.
 
         Raises:
-            ValueError: ``apply_gradients`` was not called, or the tokens are too few.
+            ValueError: ``apply_gradients`` was not called, or there are too few tokens.
         """
         if not self._gradients_applied:
             raise ValueError("get_init_tokens_op() should be called after apply_gradients().")
@@ -243,15 +243,15 @@ class SyncReplicasOptimizer(Optimizer):
             return no_op(name="no_init_tokens")
         with get_default_graph().device(self._global_step.device), name_scope(""):
             tokens = fill([num_tokens], self._global_step)
-            made: Operation = self._sync_token_queue.enqueue_many((tokens,))
-        return made
+            enqueue: Operation = self._sync_token_queue.enqueue_many((tokens,))
+        return enqueue
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
-        """The hook that begins synchronous training in a session.
+        """Return the hook that starts synchronous training in a session.
 
         Args:
             is_chief: whether the session is the chief's.
-            num_tokens: as of ``get_init_tokens_op``.
+            num_tokens: as for ``get_init_tokens_op``.
 
         Returns:
             A hook for ``MonitoredTrainingSession``.
@@ -260,7 +260,7 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 class _SyncReplicasHook(SessionRunHook):
-    """Sets steps and tokens, and starts the chief's thread."""
+    """Hook that initialises steps and tokens, and starts the chief's thread."""
 
     def __init__(self, optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
         self._optimizer = optimizer
@@ -271,7 +271,7 @@ class _SyncReplicasHook(SessionRunHook):
         self._queue_runner: QueueRunner | None = None
 
     def begin(self) -> None:
-        """Adds what it needs to the graph."""
+        """Add the required operations to the graph."""
         optimizer = self._optimizer
         if not optimizer._gradients_applied:
             raise ValueError("SyncReplicasOptimizer.apply_gradient should be called before using the hook.")
@@ -283,7 +283,7 @@ class _SyncReplicasHook(SessionRunHook):
             self._init_op = optimizer.local_step_init_op
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Sets the local step, hands out the first tokens, and starts the chief's thread."""
+        """Set the local step, hand out the first tokens, and start the chief's thread."""
         missing = missing_values(
             self._optimizer.ready_for_local_init_op,
             session,

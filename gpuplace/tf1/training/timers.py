@@ -1,4 +1,4 @@
-"""When hooks do something: every so many steps or seconds.
+"""Timers for hooks that run at intervals of steps or seconds.
 
 >>> timer = SecondOrStepTimer(every_steps=10)
 >>> triggered = []
@@ -18,11 +18,11 @@ import time
 
 
 class SecondOrStepTimer:
-    """Triggers at the first step and then once every so many steps or seconds.
+    """A timer that triggers at the first step and then at intervals of steps or seconds.
 
     Args:
-        every_secs: seconds; None: steps count.
-        every_steps: steps; None: seconds count.
+        every_secs: interval in seconds, or None.
+        every_steps: interval in steps, or None.
 
     Raises:
         ValueError: neither is given, or both are.
@@ -38,12 +38,12 @@ class SecondOrStepTimer:
             raise ValueError("Can not provide both every_secs and every_steps.")
 
     def reset(self) -> None:
-        """Begins anew: the next step triggers."""
+        """Reset the timer: the next step triggers."""
         self._last_step: int | None = None
         self._last_time: float | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it is time; never twice for a step.
+        """Return whether to trigger at this step; never twice for the same step.
 
         Args:
             step: the global step.
@@ -57,13 +57,13 @@ class SecondOrStepTimer:
         return self._every_steps is not None and step >= self._last_step + self._every_steps
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes that it triggered.
+        """Record that the timer triggered.
 
         Args:
             step: the global step.
 
         Returns:
-            Seconds and steps since the time before; None for both at the first time.
+            Seconds and steps since the previous trigger; None for both at the first one.
         """
         now = time.time()
         elapsed: tuple[float | None, int | None] = (None, None)
@@ -73,18 +73,18 @@ class SecondOrStepTimer:
         return elapsed
 
     def last_triggered_step(self) -> int | None:
-        """The step at which it triggered last; None before the first time."""
+        """Return the step of the last trigger, or None."""
         return self._last_step
 
 
 class NeverTriggerTimer(SecondOrStepTimer):
-    """Never triggers."""
+    """A timer that never triggers."""
 
     def __init__(self) -> None:
         super().__init__(every_steps=1)
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """False.
+        """Return False.
 
         Args:
             step: the global step.
@@ -92,12 +92,12 @@ class NeverTriggerTimer(SecondOrStepTimer):
         return False
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes nothing.
+        """Do nothing.
 
         Args:
             step: the global step.
 
         Returns:
-            None twice.
+            A pair of None.
         """
         return None, None

@@ -1,6 +1,7 @@
-"""``tf.train.warm_start``: variables that begin with values of a checkpoint, also where a vocabulary has changed.
+"""``tf.train.warm_start``: start variables with values from a checkpoint, even if a vocabulary has changed.
 
-Source: tensorflow/python/training/warm_starting_util.py and checkpoint_ops.py, release 1.15 (sentences, order of ops).
+Source: tensorflow/python/training/warm_starting_util.py and checkpoint_ops.py, release 1.15 (messages, order
+of ops).
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ class _Vocab(NamedTuple):
 
 
 class VocabInfo(_Vocab):
-    """How the rows (or columns) of a variable follow from two vocabularies.
+    """The two vocabularies that define the rows (or columns) of a variable.
 
     Args:
-        new_vocab: file of the new vocabulary, a word a line.
-        new_vocab_size: how many of its words count.
-        num_oov_buckets: further rows for unknown words.
+        new_vocab: file of the new vocabulary, one word on each line.
+        new_vocab_size: number of its words to use.
+        num_oov_buckets: number of further rows, for unknown words.
         old_vocab: file of the checkpoint's vocabulary.
-        old_vocab_size: how many of its words count; -1: all.
-        backup_initializer: gives the values of words that the checkpoint lacks; None: zeros.
-        axis: 0: rows are words; 1: columns are.
+        old_vocab_size: number of its words to use; -1 for all.
+        backup_initializer: gives the values of words that the checkpoint lacks; None for zeros.
+        axis: 0 if the rows are words; 1 if the columns are.
 
     Raises:
-        ValueError: ``axis`` is something else.
+        ValueError: ``axis`` is neither 0 nor 1.
     """
 
     __slots__ = ()
@@ -84,20 +85,21 @@ def warm_start(
     var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:
-    """Makes initializers of variables read their values from a checkpoint.
+    """Make initializers of variables read their values from a checkpoint.
 
     Args:
-        ckpt_to_initialize_from: the checkpoint, or a folder, of which the last one is read.
-        vars_to_warm_start: a regular expression that names of trainable variables begin with; a list of such for
-            global variables; a list of variables; None: only those with a vocabulary.
-        var_name_to_vocab_info: name of a variable to its vocabularies.
-        var_name_to_prev_var_name: name of a variable to that in the checkpoint.
+        ckpt_to_initialize_from: the checkpoint, or a folder, whose last checkpoint is read.
+        vars_to_warm_start: a regular expression that matches the start of trainable variables' names; a list
+            of such expressions for global variables; a list of variables; or None for only those with a
+            vocabulary.
+        var_name_to_vocab_info: dict from a variable's name to its vocabularies.
+        var_name_to_prev_var_name: dict from a variable's name to its name in the checkpoint.
 
     Raises:
-        ValueError: ``vars_to_warm_start`` is something else, or a name in one of the dictionaries is of no variable.
+        ValueError: ``vars_to_warm_start`` has the wrong type, or a dictionary has a name without a variable.
     """
     tf_logging.info("Warm-starting from: %s", ckpt_to_initialize_from)
-    groups = _grouped(vars_to_warm_start)
+    groups = _group_variables(vars_to_warm_start)
     vocabularies, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
     plain: dict[str, Any] = {}
     count = 0
@@ -115,8 +117,8 @@ def warm_start(
         count += 1
     init_from_checkpoint(ckpt_to_initialize_from, plain)
     tf_logging.info("Warm-started %d variables.", count)
-    for given, what in ((names, "var_name_to_prev_var_name"), (vocabularies, "var_name_to_vocab_info")):
-        unused = set(given) - set(groups)
+    for mapping, what in ((names, "var_name_to_prev_var_name"), (vocabularies, "var_name_to_vocab_info")):
+        unused = set(mapping) - set(groups)
         if unused:
             raise ValueError(
                 f"You provided the following variables in {what} that were not used: {unused}.  Perhaps you misspelled"
@@ -124,26 +126,26 @@ def warm_start(
             )
 
 
-def _grouped(wanted: Any) -> dict[str, list[Any]]:
-    """Variables by name, the slices of one together."""
+def _group_variables(chosen: Any) -> dict[str, list[Any]]:
+    """Return variables by name, with partitioned variables as lists of slices."""
     graph = get_default_graph()
-    found: list[Any]
-    if isinstance(wanted, str) or wanted is None:
+    result: list[Any]
+    if isinstance(chosen, str) or chosen is None:
         tf_logging.info("Warm-starting variables only in TRAINABLE_VARIABLES.")
-        found = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=wanted)
-    elif not isinstance(wanted, list):
-        raise ValueError(f"`vars_to_warm_start must be a `list` or `str`.  Given type is {type(wanted)}")
-    elif all(isinstance(one, str) for one in wanted):
-        found = [v for one in wanted for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=one)]
-    elif all(isinstance(one, (Variable, PartitionedVariable)) or _is_slices(one) for one in wanted):
-        found = wanted
+        result = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=chosen)
+    elif not isinstance(chosen, list):
+        raise ValueError(f"`vars_to_warm_start must be a `list` or `str`.  Given type is {type(chosen)}")
+    elif all(isinstance(one, str) for one in chosen):
+        result = [v for one in chosen for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=one)]
+    elif all(isinstance(one, (Variable, PartitionedVariable)) or _is_slices(one) for one in chosen):
+        result = chosen
     else:
         raise ValueError(
             "If `vars_to_warm_start` is a list, it must be all `Variable` or all `str`.  Given types are"
-            f" {[type(one) for one in wanted]}"
+            f" {[type(one) for one in chosen]}"
         )
     groups: dict[str, list[Any]] = {}
-    for one in found:
+    for one in result:
         for piece in _slices(one):
             groups.setdefault(_name(piece), []).append(piece)
     return groups
@@ -154,10 +156,10 @@ def _is_slices(value: Any) -> bool:
 
 
 def _slices(variable: Any) -> list[Any]:
-    """The slices of a variable, or it alone.
+    """Return the slices of a variable, or a list of the variable alone.
 
     Raises:
-        TypeError: this is none.
+        TypeError: the argument is not a variable.
     """
     if isinstance(variable, PartitionedVariable) or _is_slices(variable):
         return list(variable)
@@ -175,16 +177,15 @@ def _name(variable: Any) -> str:
 
 
 def _infer_var_name(var: Any) -> str:
-    """The name of a variable, or of that whose slices they are, without an output's number; TensorFlow's name."""
+    """Return the name of a variable or of its slices, without the output number; named as in TensorFlow."""
     return _name(_slices(var)[0])
 
 
 def _get_var_info(var: Any, prev_tensor_name: str | None = None) -> tuple[str, Any]:
-    """The name under which a checkpoint has a variable, and the variable or the list of its slices; TensorFlow's
-    name."""
+    """Return a variable's name in the checkpoint, and the variable or its slices; named as in TensorFlow."""
     pieces = _slices(var)
-    found = pieces[0] if len(pieces) == 1 and not _is_slices(var) else pieces
-    return prev_tensor_name or _infer_var_name(var), found
+    variable = pieces[0] if len(pieces) == 1 and not _is_slices(var) else pieces
+    return prev_tensor_name or _infer_var_name(var), variable
 
 
 def warm_start_with_vocab(
@@ -199,23 +200,23 @@ def warm_start_with_vocab(
     initializer: Callable[..., Any] | None = None,
     axis: int = 0,
 ) -> None:
-    """Makes the initializer of a matrix read the rows (or columns) of a new vocabulary's words from a checkpoint.
+    """Make a matrix variable start with the rows (or columns) that a checkpoint has for the words of a new vocabulary.
 
     Args:
         var: a variable, the list of its slices, or a ``PartitionedVariable``; of rank 2.
         current_vocab_path: file of the new vocabulary.
-        current_vocab_size: how many of its words count.
+        current_vocab_size: number of its words to use.
         prev_ckpt: the checkpoint, or its folder.
         prev_vocab_path: file of the checkpoint's vocabulary.
-        previous_vocab_size: how many of its words count; -1: all.
-        current_oov_buckets: further rows (or columns) for unknown words.
-        prev_tensor_name: name in the checkpoint; None: the variable's.
-        initializer: gives the values that the checkpoint lacks; None: zeros.
-        axis: 0: rows are words; 1: columns are.
+        previous_vocab_size: number of its words to use; -1 for all.
+        current_oov_buckets: number of further rows (or columns), for unknown words.
+        prev_tensor_name: name in the checkpoint; None for the variable's.
+        initializer: gives the values that the checkpoint lacks; None for zeros.
+        axis: 0 if the rows are words; 1 if the columns are.
 
     Raises:
-        ValueError: something is missing, or ``axis`` is something else.
-        TypeError: ``var`` is no variable.
+        ValueError: an argument is missing, or ``axis`` is neither 0 nor 1.
+        TypeError: ``var`` is not a variable.
     """
     if not (current_vocab_path and current_vocab_size and prev_ckpt and prev_vocab_path):
         raise ValueError(
@@ -236,7 +237,7 @@ def warm_start_with_vocab(
         start = 0 if piece is None else piece.var_offset[0]
         word_rows = current_vocab_size if axis == 0 else total_rows
         oov_rows = min(rows, max(0, start + rows - word_rows)) if axis == 0 else 0
-        value = _remapped(
+        value = _remap(
             prefix, prev_tensor_name or _name(one), axis, vocab, previous_vocab_size if axis == 0 else -1,
             start, rows - oov_rows, oov_rows,
             columns if axis == 0 else current_vocab_size, current_oov_buckets if axis == 1 else 0,
@@ -246,15 +247,15 @@ def warm_start_with_vocab(
         one._initial_value = value
 
 
-def _remapped(
+def _remap(
     prefix: str, name: str, axis: int, vocab: tuple[str, str], old_size: int, start: int, rows: int, oov_rows: int,
     columns: int, oov_columns: int, initializer: Callable[..., Any],
 ) -> Any:  # fmt: skip
-    """The value of a slice: what the checkpoint has for its words, and the initializer's values for the rest."""
+    """Return the value of a slice: the checkpoint's values for its words, the initializer's for the rest."""
     if rows <= 0:
         return convert_to_tensor(initializer([oov_rows, columns]), dtype=float32)
-    which = "row" if axis == 0 else "col"
-    files: dict[str, Any] = {f"new_{which}_vocab_file": vocab[0], f"old_{which}_vocab_file": vocab[1]}
+    kind = "row" if axis == 0 else "col"
+    files: dict[str, Any] = {f"new_{kind}_vocab_file": vocab[0], f"old_{kind}_vocab_file": vocab[1]}
     return remapped_matrix(
         prefix, name, start, rows, columns, initializer, old_size, num_row_oov_buckets=oov_rows,
         num_col_oov_buckets=oov_columns, **files,

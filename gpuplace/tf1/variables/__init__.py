@@ -1,1 +1,1 @@
-"""Templates, and initializers of kernels of convolutions."""
+"""Templates, and initializers of convolution kernels."""

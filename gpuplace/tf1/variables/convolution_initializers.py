@@ -1,13 +1,13 @@
-"""Initializers of convolutions that keep the lengths of what goes through them.
+"""Initializers of convolutions that preserve the norm of their input.
 
-A kernel of the size ``k`` is made of ``k - 1`` kernels of the size 2, one after the other, whose entries are products
-of projections ``P`` and ``1 - P``; an orthogonal matrix brings the number of channels to that of the output::
+A kernel of size ``k`` is the convolution of ``k - 1`` kernels of size 2, whose entries are products of
+projections ``P`` and ``1 - P``; an orthogonal matrix maps the channels to those of the output::
 
     P1 P2        P1 (1 - P2)
     (1 - P1) P2  (1 - P1) (1 - P2)
 
 Source: Xiao et al., "Dynamical Isometry and a Mean Field Theory of CNNs", 2018, algorithms 1 and 2;
-tensorflow/python/ops/init_ops.py, release 1.15 (arguments, order of what is drawn, sentences).
+tensorflow/python/ops/init_ops.py, release 1.15 (arguments, order of random ops, messages).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gpuplace.ops.variables.init_ops import Initializer, floating
 from gpuplace.typing import DTypeLike
 
 Kernel = dict[tuple[int, ...], Any]
-"""Place to matrix."""
+"""Position -> matrix."""
 
 
 class _Orthogonal(Initializer):
@@ -52,16 +52,16 @@ class ConvolutionDeltaOrthogonal(_Orthogonal):
 
     Args:
         gain: factor of the matrix, a number.
-        seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: floating element type where the call gives none.
+        seed: seed of the random op, or None; see ``set_random_seed``.
+        dtype: floating dtype if the call gives none.
 
     Raises:
-        ValueError: ``dtype`` is not floating; in the call, no kernel of a convolution, or more input channels than
-            output channels.
+        ValueError: ``dtype`` is not floating; in the call, the shape is not that of a convolution kernel, or
+            there are more input channels than output channels.
     """
 
     def __call__(self, shape: Any, dtype: DTypeLike | None = None, partition_info: Any = None) -> Tensor:
-        """The kernel."""
+        """Return the kernel."""
         sizes = [int(size) for size in shape]
         if not 3 <= len(sizes) <= 5:
             raise ValueError(
@@ -78,11 +78,11 @@ class ConvolutionDeltaOrthogonal(_Orthogonal):
 
 class _ConvolutionOrthogonal(_Orthogonal):
     _rank = 0
-    """The number of axes of the image."""
+    """Number of axes of the image."""
     _words = ""
 
     def __call__(self, shape: Any, dtype: DTypeLike | None = None, partition_info: Any = None) -> Tensor:
-        """The kernel."""
+        """Return the kernel."""
         sizes = [int(size) for size in shape]
         if len(sizes) != self._rank + 2:
             raise ValueError(f"The tensor to initialize must be {self._words}-dimensional")
@@ -99,27 +99,27 @@ class _ConvolutionOrthogonal(_Orthogonal):
         return seed
 
     def _projection(self, size: int) -> Tensor:
-        """A random projection: a symmetric matrix that is its own square."""
+        """Return a random projection: a symmetric matrix that equals its square."""
         orthogonal = _orthogonal_matrix(size, self.dtype, self._drawn_seed())
         kept = cast(random_ops.random_normal([size], seed=self._drawn_seed()) > 0, self.dtype)
         columns = elementwise.multiply(orthogonal, kept)
         return matrix.matmul(columns, reshaping.matrix_transpose(columns))
 
     def _block(self, size: int) -> Kernel:
-        """A kernel of the size 2."""
+        """Return a kernel of size 2."""
         projections = [self._projection(size) for _ in range(self._rank)]
         eye = constant.eye(size, dtype=self.dtype)
-        made: Kernel = {}
+        block: Kernel = {}
         for place in itertools.product((0, 1), repeat=self._rank):
             factors = [
-                one if (bit == 0) == (self._rank < 3) else eye - one
-                for bit, one in zip(place, projections, strict=True)
+                projection if (bit == 0) == (self._rank < 3) else eye - projection
+                for bit, projection in zip(place, projections, strict=True)
             ]
             product = factors[0]
             for factor in factors[1:]:
                 product = matrix.matmul(product, factor)
-            made[place] = product
-        return made
+            block[place] = product
+        return block
 
     def _kernel(self, size: int, inputs: int, outputs: int) -> Tensor:
         rows = _orthogonal_matrix(outputs, self.dtype, self._drawn_seed())[:inputs, :]
@@ -132,18 +132,18 @@ class _ConvolutionOrthogonal(_Orthogonal):
 
 
 def _convolved(first: Kernel, second: Kernel) -> Kernel:
-    """Two kernels, one after the other, as one."""
-    made: Kernel = {}
+    """Convolve two kernels."""
+    kernel: Kernel = {}
     for one, left in first.items():
         for other, factor in second.items():
             place = tuple(a + b for a, b in zip(one, other, strict=True))
             product = matrix.matmul(left, factor)
-            made[place] = made[place] + product if place in made else product
-    return made
+            kernel[place] = kernel[place] + product if place in kernel else product
+    return kernel
 
 
 def _stacked(kernel: Kernel, size: int) -> Tensor:
-    """A kernel as one tensor."""
+    """Return a kernel as one tensor."""
     rank = len(next(iter(kernel)))
     if rank == 1:
         return joining.stack([kernel[(place,)] for place in range(size)])
@@ -152,45 +152,48 @@ def _stacked(kernel: Kernel, size: int) -> Tensor:
 
 
 class ConvolutionOrthogonal1D(_ConvolutionOrthogonal):
-    """An orthogonal kernel ``[width, in_channels, out_channels]``, exact where the input is padded in a circle.
+    """An orthogonal kernel ``[width, in_channels, out_channels]``, exact with circular padding of the input.
 
     Args:
         gain: factor of the kernel, a number.
-        seed: seed of the random ops; None: see ``set_random_seed``.
-        dtype: floating element type.
+        seed: seed of the random ops, or None; see ``set_random_seed``.
+        dtype: floating dtype.
 
     Raises:
-        ValueError: ``dtype`` is not floating; in the call, another shape, or more input channels than output channels.
+        ValueError: ``dtype`` is not floating; in the call, the shape is wrong, or there are more input
+            channels than output channels.
     """
 
     _rank, _words = 1, "three"
 
 
 class ConvolutionOrthogonal2D(_ConvolutionOrthogonal):
-    """An orthogonal kernel ``[size, size, in_channels, out_channels]``, exact where the input is padded in a circle.
+    """An orthogonal kernel ``[size, size, in_channels, out_channels]``, exact with circular padding of the input.
 
     Args:
         gain: factor of the kernel, a number.
-        seed: seed of the random ops; None: see ``set_random_seed``.
-        dtype: floating element type.
+        seed: seed of the random ops, or None; see ``set_random_seed``.
+        dtype: floating dtype.
 
     Raises:
-        ValueError: ``dtype`` is not floating; in the call, another shape, or more input channels than output channels.
+        ValueError: ``dtype`` is not floating; in the call, the shape is wrong, or there are more input
+            channels than output channels.
     """
 
     _rank, _words = 2, "four"
 
 
 class ConvolutionOrthogonal3D(_ConvolutionOrthogonal):
-    """An orthogonal kernel ``[*sizes, in_channels, out_channels]`` of volumes, exact where padded in a circle.
+    """An orthogonal kernel ``[*sizes, in_channels, out_channels]`` of volumes, exact with circular padding.
 
     Args:
         gain: factor of the kernel, a number.
-        seed: seed of the random ops; None: see ``set_random_seed``.
-        dtype: floating element type.
+        seed: seed of the random ops, or None; see ``set_random_seed``.
+        dtype: floating dtype.
 
     Raises:
-        ValueError: ``dtype`` is not floating; in the call, another shape, or more input channels than output channels.
+        ValueError: ``dtype`` is not floating; in the call, the shape is wrong, or there are more input
+            channels than output channels.
     """
 
     _rank, _words = 3, "five"

@@ -1,4 +1,4 @@
-"""Functions that make their variables at the first call and share them at all later ones.
+"""Functions that create their variables at the first call and share them in later calls.
 
 >>> import gpuplace as tf
 >>> with tf.Graph().as_default():
@@ -37,14 +37,14 @@ def make_template(
     custom_getter_: Function | None = None,
     **kwargs: Any,
 ) -> Template:
-    """Returns a ``Template`` of a function.
+    """Return a ``Template`` of a function.
 
     Args:
         name_: name of the variable scope; made unique.
         func_: the function.
-        create_scope_now_: whether the scope is made now and not at the first call.
-        unique_name_: name of the scope as it is, instead of ``name_``.
-        custom_getter_: see ``variable_scope``; None: the one around the scope.
+        create_scope_now_: whether to create the scope now rather than at the first call.
+        unique_name_: exact name of the scope, in place of ``name_``.
+        custom_getter_: see ``variable_scope``; None for the one around the scope.
         **kwargs: arguments of the function that are the same in every call.
 
     Returns:
@@ -57,17 +57,17 @@ def make_template(
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
 
 
-def _lines_of_the_program() -> list[str]:
-    """The lines that this thread is in, but for the package's own, as Python's tracebacks have them."""
+def _program_stack() -> list[str]:
+    """Return the program's lines in this thread's stack, without those of the package, as in Python tracebacks."""
     return traceback.format_list([frame for frame in traceback.extract_stack() if not is_own(frame.filename)])
 
 
 def not_shared(stacktrace: Sequence[str], base_case: Sequence[str]) -> Sequence[str]:
-    """The lines of a traceback from the first that another has not; the last line where the other has all.
+    """Return the lines of a traceback from the first that differs from another; the last line if none does.
 
     Args:
         stacktrace: the lines, the outermost first.
-        base_case: those of the other.
+        base_case: the lines of the other traceback.
     """
     for at, (line, other) in enumerate(zip(stacktrace, base_case, strict=False)):
         if line != other:
@@ -81,9 +81,9 @@ class Template(Trackable):
     Args:
         name: name of the variable scope; made unique.
         func: the function.
-        create_scope_now: whether the scope is made now and not at the first call.
-        unique_name: name of the scope as it is, instead of ``name``.
-        custom_getter: see ``variable_scope``; None: the one around the scope.
+        create_scope_now: whether to create the scope now rather than at the first call.
+        unique_name: exact name of the scope, in place of ``name``.
+        custom_getter: see ``variable_scope``; None for the one around the scope.
 
     Raises:
         ValueError: ``name`` is None.
@@ -105,7 +105,7 @@ class Template(Trackable):
         self._unique_name = unique_name
         self._custom_getter = custom_getter
         self._variables_created = False
-        self._defined = _lines_of_the_program()
+        self._defined = _program_stack()
         if create_scope_now:
             with variable_scope(
                 unique_name, name, custom_getter=custom_getter, auxiliary_name_scope=False
@@ -113,17 +113,17 @@ class Template(Trackable):
                 self.variable_scope = scope
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function.
+        """Call the function.
 
         Args:
             *args: arguments of the function.
-            **kwargs: arguments of the function by name.
+            **kwargs: keyword arguments of the function.
 
         Returns:
-            What the function returns.
+            The function's result.
 
         Raises:
-            ValueError: a call after the first one makes a trainable variable.
+            ValueError: a call after the first one creates a trainable variable.
         """
         if self.variable_scope is not None:
             with variable_scope(self.variable_scope, reuse=self._variables_created or None):
@@ -135,7 +135,7 @@ class Template(Trackable):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
         before = len(trainable)
-        with self._errors_say_where_it_is_from():
+        with self._add_origin_to_errors():
             with capture_dependencies(template=self):
                 result = self.func(*args, **kwargs)
             if self._variables_created and len(trainable) != before:
@@ -147,24 +147,24 @@ class Template(Trackable):
         return result
 
     @contextlib.contextmanager
-    def _errors_say_where_it_is_from(self) -> Iterator[None]:
-        """Adds the lines that made the template to what is raised in the block."""
+    def _add_origin_to_errors(self) -> Iterator[None]:
+        """Add the lines that created the template to errors raised in the block."""
         try:
             yield
         except Exception as error:
             text = str(error.args[0]) if error.args else ""
-            lines = "".join(not_shared(self._defined, _lines_of_the_program()))
+            lines = "".join(not_shared(self._defined, _program_stack()))
             error.args = (f"{text}\n\noriginally defined at:\n{lines}", *error.args[1:])
             raise
 
     @property
     def var_scope(self) -> VariableScope | None:
-        """The scope, None before the first call."""
+        """The scope; None before the first call."""
         return self.variable_scope
 
     @property
     def variable_scope_name(self) -> str | None:
-        """The scope's name with a slash at its end, ``""`` for the outermost one; None before the first call."""
+        """The scope's name with a final slash, ``""`` for the outermost scope; None before the first call."""
         if self.variable_scope is None:
             return None
         name = self.variable_scope.name
@@ -177,41 +177,41 @@ class Template(Trackable):
 
     @property
     def global_variables(self) -> list[Any]:
-        """The global variables that the function has made."""
+        """The global variables that the function created."""
         return self._collected(GraphKeys.GLOBAL_VARIABLES)
 
     @property
     def local_variables(self) -> list[Any]:
-        """The local variables that the function has made."""
+        """The local variables that the function created."""
         return self._collected(GraphKeys.LOCAL_VARIABLES)
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """The trainable variables that the function has made."""
+        """The trainable variables that the function created."""
         return self._collected(GraphKeys.TRAINABLE_VARIABLES)
 
     @property
     def variables(self) -> list[Any]:
-        """All variables that the function has made."""
+        """All variables that the function created."""
         return self.global_variables + self.local_variables
 
     @property
     def non_trainable_variables(self) -> list[Any]:
-        """The global variables that the function has made and that are not trained."""
+        """The global variables that the function created, except trainable ones."""
         trained = {id(variable) for variable in self.trainable_variables}
         return [variable for variable in self.global_variables if id(variable) not in trained]
 
     @property
     def weights(self) -> list[Any]:
-        """All variables that the function has made."""
+        """All variables that the function created."""
         return self.variables
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """The trainable variables that the function has made."""
+        """The trainable variables that the function created."""
         return self.trainable_variables
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """The global variables that the function has made and that are not trained."""
+        """The global variables that the function created, except trainable ones."""
         return self.non_trainable_variables

@@ -81,7 +81,7 @@ def no_log(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
     facts = {"expected lines": "such as 'MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0'"}
     hint = (
         "for a log, run the program with tf.ConfigProto(log_device_placement=True) and save both stdout and stderr: "
-        "python train.py > run.log 2>&1; for a graph, give a .pb, .pbtxt or .meta file, or a SavedModel folder"
+        "python train.py > run.log 2>&1; for a graph, pass a .pb, .pbtxt or .meta file, or a SavedModel folder"
     )
     sentence = f"{path} is neither a graph nor a TensorFlow log"
     if (emptiness := empty_text(data)) is not None:

@@ -38,7 +38,7 @@ from gpuplace.views.tables.placement_view import NOWHERE, PlacementView
 from gpuplace.views.tables.text import counted
 
 _MOST_DEVICES = 4096
-"""Maximum number of devices of one type in one task; a higher index is taken for an error in the log."""
+"""Maximum number of devices of one type in one task; a higher index is treated as an error in the log."""
 
 
 class LoggedNode(NamedTuple):

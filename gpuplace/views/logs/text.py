@@ -116,6 +116,6 @@ def check_is_text(text: str) -> None:
         raise DataLossError.of(
             "This file is not a log, because it is not text",
             facts={"begins with": repr(text[:40]), "not printable": f"{share:.0%} of its first characters"},
-            hint="give the text that TensorFlow prints with log_device_placement=True; for a graph's file use "
+            hint="pass the text that TensorFlow prints with log_device_placement=True; for a graph's file use "
             "gpuplace.place or gpuplace.explore",
         )

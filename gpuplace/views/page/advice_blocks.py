@@ -1,4 +1,4 @@
-"""An advice as blocks that a page draws (`gpuplace.views.tables.blocks`): before and after, what moves, the program."""
+"""A recommendation as blocks of a page (`gpuplace.views.tables.blocks`): before and after, moves, program text."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def value_text(objective: str, value: float) -> str:
 
 
 def gap_text(advice: Advice) -> str:
-    """Return in words how far from the optimum the recommendation may be.
+    """Describe the distance of the recommendation from the optimum.
 
     Args:
-        advice: the advice.
+        advice: the recommendation.
     """
     if advice.gap == 0:
         return "no placement can be better"
     if math.isinf(advice.gap):
-        return "how good it can be at best is not known"
+        return "the best possible value is unknown"
     if advice.gap > 1:
         return f"at most {1 + advice.gap:.1f} times the best possible: none is below {advice.shown(advice.bound)}"
     return f"within {advice.gap:.0%} of the best possible: none is below {advice.shown(advice.bound)}"
@@ -52,10 +52,10 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
     """Return the progress of a search, with a button that stops it.
 
     Args:
-        objective: of the search.
-        done: how far it is; None before the first answer.
+        objective: objective of the search.
+        done: progress of the search; None before the first answer.
     """
-    text, share = "The step is estimated as it is now", 0.0
+    text, share = "Estimating the current step", 0.0
     if done is not None:
         share = done.fraction
         text = f"The best so far: {value_text(objective, done.score.value)}"
@@ -70,13 +70,13 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
 def advice_blocks(
     advice: Advice, chosen: Collection[str], applied: str = "", why_not: str = ""
 ) -> list[Block]:
-    """Return a recommendation as blocks: the step before and after, the regions that move, and the program text.
+    """Return a recommendation as blocks: the step before and after, the moved regions, and the program text.
 
     Args:
-        advice: the advice.
-        chosen: scopes of the moves that are ticked.
-        applied: what of it is applied, in words; ``""`` for nothing.
-        why_not: why it cannot be applied, in words; ``""`` where it can.
+        advice: the recommendation.
+        chosen: scopes of the selected moves.
+        applied: description of the applied part; ``""`` if nothing is applied.
+        why_not: why it cannot be applied; ``""`` if it can.
     """
     blocks = [text_block(advice.text, "status")]
     blocks += [text_block(note) for note in advice.notes]
@@ -89,7 +89,7 @@ def advice_blocks(
     blocks.append({"kind": "side", "parts": [[_before_and_after(advice)], [_devices(advice)]]})
     if advice.moves:
         blocks += [
-            heading_block(f"What moves: {counted(len(advice.moves), 'region')}"),
+            heading_block(f"Moves: {counted(len(advice.moves), 'region')}"),
             _moves(advice.moves, advice, chosen, bool(why_not)),
             _buttons(advice, chosen, bool(applied), bool(why_not)),
         ]
@@ -99,7 +99,7 @@ def advice_blocks(
             {
                 "kind": "code",
                 "text": advice.as_python(),
-                "label": "The advice as Python",
+                "label": "The recommendation as Python",
                 "copy": "Copy as Python",
             },
         ]
@@ -156,7 +156,10 @@ def _devices(advice: Advice) -> Block:
         )
     return table_block(
         "Devices before and after",
-        [*("device", "nodes now", "advised"), *("busy now", "busy advised", "memory now", "memory advised")],
+        [
+            *("device", "nodes now", "advised"),
+            *("busy now", "busy recommended", "memory now", "memory recommended"),
+        ],
         rows,
         [1, 2],
         look="short",
@@ -190,7 +193,7 @@ def _moves(moves: Collection[Move], advice: Advice, chosen: Collection[str], is_
             ]
         )
     return table_block(
-        "What moves",
+        "Moves",
         ["apply", "region", "nodes", "from", "to", "saves", "because"],
         rows,
         [2, 5],
@@ -208,7 +211,9 @@ def _buttons(advice: Advice, chosen: Collection[str], is_applied: bool, is_off: 
         some = len(chosen)
         buttons.append(button("Apply all", "advice:all"))
         if 0 < some < len(advice.moves):
-            buttons.append(button("Apply the ticked moves", "advice:some", f"{some} of {len(advice.moves)}"))
+            buttons.append(
+                button("Apply the selected moves", "advice:some", f"{some} of {len(advice.moves)}")
+            )
     if is_applied:
         buttons.append(button("Revert the recommendation", "advice:back"))
     return buttons_block("The advice", buttons)

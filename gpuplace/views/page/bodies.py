@@ -1,6 +1,6 @@
-"""The functions that a page can show beside its graph: those that its nodes call and that are not inlined.
+"""Function bodies in a page: those of functions that the graph calls without inlining.
 
-Each is a graph of its own, and what it calls in turn comes after it, as far as there is room.
+Each is a separate graph. Bodies that it calls come after it, as far as there is room.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from gpuplace.views.tables.calls import all_calls
 from gpuplace.why.placement import Placement
 
 MOST_BODIES = 64
-"""Most function bodies in a page."""
+"""Maximum number of function bodies in a page."""
 MOST_NODES = 10_000
-"""Most nodes of all bodies together."""
+"""Maximum number of nodes in all bodies together."""
 
 
 def bodies_of(
@@ -24,13 +24,13 @@ def bodies_of(
 ) -> dict[str, Placement]:
     """Return the placed body of each called function, those called by the graph itself first.
 
-    One that cannot be placed alone, since only a call gives it its attributes, and one for which there is no room are
-    left out.
+    A body is left out if it cannot be placed alone, since only a call determines its attributes, or if there is no
+    room.
 
     Args:
         placement: a `Placement`; a log has no functions.
-        most_bodies: how many at most.
-        most_nodes: how many nodes they may have together.
+        most_bodies: maximum number of bodies.
+        most_nodes: maximum number of nodes in all bodies together.
     """
     bodies: dict[str, Placement] = {}
     if not isinstance(placement, Placement):

@@ -1,4 +1,4 @@
-"""What a report page can colour and light: columns of categories and numbers, and the critical paths.
+"""Colourings and highlights of a report page: columns of categories and numbers, and the critical paths.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns([("a", "Const", "", "/device:CPU:0"), ("n", "Neg", "", "/device:CPU:0")])
@@ -21,14 +21,14 @@ from gpuplace.views.tables.placement_view import PlacementView
 from gpuplace.web.rules import RULES
 
 _LETTERS = string.ascii_letters + string.digits
-"""A character for each category, so that a column of 100,000 nodes takes 100,000 characters."""
+"""A character for each category: a column of 100,000 nodes takes 100,000 characters."""
 
 
 def colour_columns(view: PlacementView, run_metadata: RunMetadata | None = None) -> list[dict[str, Any]]:
-    """Return the colourings that apply, except by assigned device, which the node columns contain.
+    """Return the available colourings, except by assigned device, which the node columns contain.
 
     Raises:
-        ValueError: the step holds none of the graph's nodes.
+        ValueError: the step contains none of the graph's nodes.
     """
     columns = []
     for name in COLOURINGS:
@@ -57,7 +57,7 @@ def _column(colours: Colouring, is_measured: bool) -> dict[str, Any]:
 
 
 def path_columns(view: PlacementView, run_metadata: RunMetadata | None = None) -> list[dict[str, Any]]:
-    """Return the critical paths that can be computed: the nodes in order, and the length in words."""
+    """Return the critical paths that can be computed: the nodes in order, and a description of the length."""
     columns = []
     for what in lights_for(view, run_metadata):
         if what.startswith("path by "):

@@ -1,4 +1,4 @@
-"""What is said of a step's cost, as blocks that a page draws (`gpuplace.views.tables.blocks`)."""
+"""The predicted cost of a step as blocks of a page (`gpuplace.views.tables.blocks`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gpuplace.views.timelines.plots import Axis, Line, plot_svg
 
 _MOST_ROWS = 12
 _MOST_LINES = 10
-"""Most devices in the memory plot."""
+"""Maximum number of devices in the memory plot."""
 _SECONDS = 1e6
 """Microseconds in a second."""
 
@@ -42,7 +42,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def change_text(now: float, before: float) -> str:
-    """Return a change of time in words.
+    """Describe a change of time.
 
     >>> change_text(0.05, 0.1), change_text(0.1, 0.1)
     ('100 ms before the last change: 50.0% less', 'as before the last change')
@@ -57,13 +57,13 @@ def cost_blocks(step: StepEstimate, before: float | None = None) -> list[Block]:
     """Return the predicted cost of a step as blocks.
 
     Args:
-        step: the estimate.
-        before: seconds of the step before the last change; None where there was none.
+        step: estimate of the step.
+        before: time of the step before the last change in seconds; None without one.
     """
     told = f"A step takes {seconds_text(step.step_time)}"
     if before is not None:
         told += f" ({change_text(step.step_time, before)})"
-    blocks = [text_block(f"{told}. {step.guessed:.0%} of the kernels' time rests on guesses.", "status")]
+    blocks = [text_block(f"{told}. {step.guessed:.0%} of the kernel time is guessed.", "status")]
     blocks.append(text_block("\n".join(explanation(step, with_breakdown=False).splitlines()[1:])))
     if step.step_time:
         blocks.append(_breakdown(step))
@@ -95,7 +95,7 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
     """Return the predicted and the measured step side by side, by op type.
 
     Args:
-        compared: both.
+        compared: predicted and measured step.
         is_beside: whether the timeline shows both.
     """
     rows = [
@@ -128,7 +128,7 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
 
 
 def cost_error_blocks(error: BaseException) -> list[Block]:
-    """Return the reason why nothing can be predicted."""
+    """Return the reason why there is no prediction."""
     return [{"kind": "error", "quiet": True, **error_card(error)}]
 
 

@@ -1,6 +1,6 @@
-"""What a report page holds of a placement, as plain lists for JSON: columns of nodes and edges, tables, reasons.
+"""The data of a placement's page, as plain lists for JSON: columns of nodes and edges, tables, reasons.
 
-Texts that repeat are numbers into a list; names are written out once and are safe in HTML, XML and JSON alike
+Repeated texts are indices into a list; names are stored once and are safe in HTML, XML and JSON alike
 (`gpuplace.views.tables.text.printable`).
 """
 
@@ -35,14 +35,14 @@ from gpuplace.why.rules import RULES
 from gpuplace.why.terms import TERMS
 
 LOG_LINES = 100_000
-"""Most log lines in a page."""
+"""Maximum number of log lines in a page."""
 MOST_OPENED = AUTO_CAP
-"""Most boxes of a first view; a small canvas has fewer."""
+"""Maximum number of boxes in a first view; fewer on a small canvas."""
 _MOVES = 20_000
 _GROUPS = 5_000
 _MEMBERS = 200
 _UNPARSED = 2_000
-"""Most pieces of unparsed text in a log's page, each at most `_WIDEST` characters."""
+"""Maximum number of pieces of unparsed text in a log's page, each of at most `_WIDEST` characters."""
 _WIDEST = 500
 
 
@@ -60,15 +60,15 @@ def page_data(
 
     Args:
         placement: a `Placement`, a `LoggedPlacement` or a `PlacementView`.
-        settings: ``(label, text)`` of what it was made with.
+        settings: ``(label, text)`` of the settings of the placement.
         mapping: rows of ``Machine.mapping``.
-        against: another `Placement` of the graph, to list what moves.
-        against_text: what the other was made with.
+        against: another `Placement` of the graph, to list the nodes that move.
+        against_text: settings of the other placement.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step, for colours by time and memory.
-        estimate: what a step costs, which folded boxes show.
+        estimate: estimate of a step, for folded boxes.
 
     Raises:
-        ValueError: the step holds none of the graph's nodes.
+        ValueError: the step contains none of the graph's nodes.
     """
     view = view_of(placement)
     if view.part:
@@ -245,7 +245,7 @@ def _edges(view: PlacementView) -> dict[str, Any]:
 
 
 def _fact(view: PlacementView, node: int, output: int) -> tuple[str, int | None, int | None]:
-    """Return dtype and shape of a tensor in words, its bytes, and its bytes per example."""
+    """Describe a tensor's dtype and shape; return this text, its bytes, and its bytes per example."""
     tensor = view.tensor_of(node, output)
     return printable(str(tensor)), tensor.nbytes, tensor.example_bytes
 

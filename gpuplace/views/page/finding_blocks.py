@@ -1,4 +1,4 @@
-"""What stands out in a step, as blocks that a page draws (`gpuplace.views.tables.blocks`)."""
+"""The findings of a step as blocks of a page (`gpuplace.views.tables.blocks`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpuplace.views.tables.blocks import Block, text_block
 from gpuplace.views.tables.findings import NOTHING, below, saving_text
 from gpuplace.views.tables.text import printable
 
-HEADING = "What stands out"
+HEADING = "Findings"
 """Heading of the blocks."""
 
 

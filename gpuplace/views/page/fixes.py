@@ -1,4 +1,4 @@
-"""What would let TensorFlow place a graph that it refuses, as the page of the graph shows it."""
+"""Fixes for a graph that TensorFlow refuses to place, as the page of the graph shows them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Fix(NamedTuple):
     """A change of settings that was tried."""
 
     label: str
-    """What it changes."""
+    """The change."""
     effect: str
-    """What it leads to."""
+    """Its result."""
     option: str
-    """The option of the command line for it; ``""`` for none."""
+    """The command-line option for it; ``""`` for none."""
     code: str
-    """The same in a program."""
+    """The same change in a program."""
     placement: Placement | None = None
-    """The placement with it, where the page shows that as well."""
+    """The placement with the change, if the page also shows it."""
 
 
 def fixes_html(fixes: Sequence[Fix]) -> str:
-    """Return a table of fixes, with a link to each placement that the page holds.
+    """Return a table of fixes, with a link to each placement in the page.
 
     Args:
         fixes: the fixes.
@@ -43,4 +43,4 @@ def fixes_html(fixes: Sequence[Fix]) -> str:
         )
         for fix in fixes
     ]
-    return f"<h3>What fixes it</h3>{table(('change', 'result', 'command line', 'program', 'picture'), rows)}"
+    return f"<h3>Fixes</h3>{table(('change', 'result', 'command line', 'program', 'picture'), rows)}"

@@ -1,11 +1,11 @@
-"""A report page inside other HTML: compressed, in a frame that reaches nothing around it, over a still picture.
+"""A report page inside other HTML: compressed, in an isolated frame, over a still picture.
 
 A saved notebook keeps HTML outputs. Readers that run scripts (nbconvert's pages, JupyterLab for a notebook that its
-user trusts) show the frame, in which the picture can be clicked without a kernel. Readers that do not (GitHub, a
-notebook that is not trusted) drop the frame and show the still picture that is behind it.
+user trusts) show the frame, in which the picture can be clicked without a kernel. Others (GitHub, an untrusted
+notebook) remove the frame and show the still picture below it.
 
-The scripts of a page are compressed as they are, and the frame makes the import map from them: as ``data:`` URLs in
-Base64 they would be twice as long.
+The scripts of a page are compressed directly, and the frame creates the import map from them: as Base64 ``data:`` URLs
+they would be twice as long.
 
 >>> view = PlacementView.of_columns([("x", "Const", "/cpu:0", "/device:CPU:0")])
 >>> html = framed_page(page_html(view), "<p>still</p>", label="one node")
@@ -38,7 +38,7 @@ def packed_page(page: str) -> str:
     """Pack a page into a smaller one that unpacks itself.
 
     Args:
-        page: what `page_html` made.
+        page: result of `page_html`.
     """
     parts = {"page": page.replace(import_map(_START), _MARK), "modules": modules(_START)}
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
@@ -51,12 +51,12 @@ def packed_page(page: str) -> str:
 
 
 def framed_page(page: str, still: str, *, label: str) -> str:
-    """Put a page into a frame over what is shown where there are no scripts.
+    """Put a page into a frame over a fallback for readers without scripts.
 
     Args:
-        page: what `page_html` made.
+        page: result of `page_html`.
         still: HTML without scripts.
-        label: what the frame shows, for screen readers.
+        label: title of the frame for screen readers.
     """
     over = "grid-area:1/1;min-width:0"
     return (
@@ -68,19 +68,19 @@ def framed_page(page: str, still: str, *, label: str) -> str:
 
 
 def template_page() -> str:
-    """Return a page whose data are replaced by those of a saved explorer."""
+    """Return a page with its data replaced by those of a saved explorer."""
     node = ("node", "NoOp", "", "/device:CPU:0")
     return page_html(PlacementView.of_columns([node]), title="Explorer", has_bodies=False)
 
 
 def unpacked(html: str) -> str:
-    """Return the page inside what `framed_page` or `packed_page` made.
+    """Return the page in the result of `framed_page` or `packed_page`.
 
     Args:
-        html: the text of either.
+        html: result of either function.
 
     Raises:
-        ValueError: there is no page inside.
+        ValueError: the text contains no page.
     """
     match = _PACKED.search(unescape(html))
     if match is None:

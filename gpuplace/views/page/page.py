@@ -1,15 +1,15 @@
-"""A placement as one HTML file that needs no kernel, no server and no network: picture, tables, reasons and log.
+"""A placement as one HTML file that needs no kernel, server or network: picture, tables, reasons and log.
 
-The page is the explorer's picture (the same modules and style sheets) with something else in the kernel's place: the
-placement's columns as JSON, and scripts that fold and unfold. Where the explorer has Graphviz, the page lays boxes
-out itself (``gpuplace/web/drawing/layout.js``): every folding is possible, and a file holds columns instead of the
-pictures of some foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open).
-The timeline of a measured step is the notebook's too, beside the picture or on a page of its own.
+The page shows the explorer's picture with the same modules and style sheets. In place of the kernel, it has the
+placement's columns as JSON, and scripts that fold and unfold. In place of Graphviz, the page lays out boxes itself
+(``gpuplace/web/drawing/layout.js``), so that every folding is possible. A file contains columns instead of pictures: an
+SVG of 60 boxes takes 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open. The timeline of a measured step
+is the notebook's too, beside the picture or on a separate page.
 
-A page that is opened as a file cannot import files beside it, so its import map holds the modules themselves.
+A page that is opened as a file cannot import neighbouring files, so its import map contains the modules themselves.
 
-Names come from files that anybody may have written. They reach the page as JSON in a script element that is not
-executed, with every ``<`` written as an escape, and become text nodes there; the page forbids itself any request.
+Names come from untrusted files. They reach the page as JSON in a script element that is not executed, with every ``<``
+escaped, and become text nodes; the page's policy forbids all requests.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns([("</script><b>", "Const", "/cpu:0", "/device:CPU:0")])
@@ -51,9 +51,9 @@ from gpuplace.web.sheets import PAGE_SHEETS, page_colours_sheet, sheet
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:"
 )
-"""The page may fetch nothing; its modules are ``data:`` URLs of its import map."""
+"""The page fetches nothing; its modules are ``data:`` URLs of its import map."""
 _PLAIN_ROWS = 200
-"""Most table rows for browsers without scripts."""
+"""Maximum number of table rows for browsers without scripts."""
 
 
 @without_garbage_collection()
@@ -72,13 +72,13 @@ def page_html(
 
     Args:
         placement: a `Placement`, complete or partial, a `LoggedPlacement` or a `PlacementView`.
-        title: its heading.
+        title: heading of the page.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step: its timeline, and colours by time and memory.
-        estimate: what a step costs, below the picture; its timeline, beside that of ``run_metadata`` if given.
-        findings: what stands out in the step, above the picture; None: those of ``estimate``, if given.
-        has_bodies: whether functions that the graph calls can be opened.
-        fixes: what lets TensorFlow place a graph that it refuses.
-        **options: for `gpuplace.views.page.data.page_data`.
+        estimate: estimate of a step, shown below the picture, with its timeline beside that of ``run_metadata``.
+        findings: findings of the step, shown above the picture; None: those of ``estimate``, if passed.
+        has_bodies: whether called functions can be opened.
+        fixes: fixes for a graph that TensorFlow refuses.
+        **options: options of `gpuplace.views.page.data.page_data`.
     """
     stats = run_metadata
     if stats is None and estimate is not None:
@@ -129,8 +129,8 @@ def timeline_page_html(
 
     Args:
         timeline: the step.
-        title: its heading.
-        settings: ``(label, text)`` of where it is from.
+        title: heading of the page.
+        settings: ``(label, text)`` of its origin.
     """
     data = {"step": timeline_page(timeline).as_json()}
     section = _timeline_section(timeline)
@@ -174,7 +174,7 @@ def _ops_section(placement: Any) -> str:
 
 
 def _cost_section(estimate: StepEstimate | None) -> str:
-    """Return the section for the cost of a step; without scripts it shows sentences."""
+    """Return the section for the cost of a step; without scripts it shows plain text."""
     if estimate is None:
         return ""
     return f"""<section id="cost" aria-labelledby="cost-title">

@@ -1,8 +1,8 @@
-"""Explanations of all nodes in little space: what many explanations share is kept once.
+"""A compact form of the explanations of all nodes: shared parts are stored once.
 
-In a training graph most nodes have a twin in another layer or tower, whose explanation differs in names only
-(`gpuplace.views.page.twins`). One of the twins is explained. Texts have a mark in the place of the node's own name, and
-another for its scope's path, so that twins share most of them:
+In a training graph, most nodes have a twin in another layer or tower, whose explanation differs only in names
+(`gpuplace.views.page.twins`). Only one of the twins is explained. In its texts, one mark replaces the node's own name
+and another the path of its scope, so that twins share most texts:
 
 >>> template("a/b/c follows a/b/d", "a/b/c") == "\\x02 follows \\x01d"
 True
@@ -24,7 +24,7 @@ NODE = "\x02"
 
 
 def template(text: str, name: str) -> str:
-    """Return the text with marks in the place of the node's name and of its scope's path.
+    """Return a text with marks instead of the node's name and its scope's path.
 
     Args:
         text: a text about the node.
@@ -36,14 +36,14 @@ def template(text: str, name: str) -> str:
 
 
 Piece = int | tuple[str | int, ...]
-"""A text by its number in `Reasons.strings`; or pieces of one with names, see `gpuplace.views.page.twins`."""
+"""A text as its index in `Reasons.strings`; or pieces of one with names, see `gpuplace.views.page.twins`."""
 
 
 class Outline(NamedTuple):
     """The texts of an explanation, for its node and for its twins."""
 
     steps: tuple[int | tuple[Piece, Piece, tuple[Piece, ...]], ...]
-    """Each step by its number in `Reasons.steps`; or rule, note and devices left."""
+    """Each step as its index in `Reasons.steps`; or rule, note and remaining devices."""
     remedies: tuple[tuple[Piece, Piece], ...]
     """Device type and text."""
     ties: tuple[Piece, ...]
@@ -66,7 +66,7 @@ class Reasons:
 
         Args:
             explanation: an `Explanation`.
-            divide: gives the pieces of a text with names in it, and any other text as it is.
+            divide: splits a text with names into pieces; other texts are unchanged.
         """
 
         def read(text: str) -> Piece:
@@ -91,10 +91,10 @@ class Reasons:
         """Add the explanation of the next node.
 
         Args:
-            outline: its texts.
-            name: the node's name.
-            names: names that pieces of texts stand for.
-            origin: what the node was made from; ``""`` if that is not known.
+            outline: texts of the explanation.
+            name: name of the node.
+            names: names that the pieces of texts refer to.
+            origin: location of the statement that created the node; ``""`` if unknown.
         """
 
         def text(value: Piece) -> int:
@@ -117,7 +117,7 @@ class Reasons:
         self.of_node.append(self.records((steps, remedies, ties, *more)))
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain lists for the page."""
+        """Return the tables as plain lists for the page."""
         return {
             "strings": self.strings.values,
             "steps": self.steps.values,
@@ -127,10 +127,10 @@ class Reasons:
 
 
 def reasons_of(placement: Any) -> Reasons | None:
-    """Return the explanations of all nodes; None if what is shown cannot be explained.
+    """Return the explanations of all nodes; None if the object has none.
 
     Args:
-        placement: a `Placement`, or something without ``explain``.
+        placement: a `Placement`, or an object without ``explain``.
     """
     if not hasattr(placement, "explain") or not hasattr(placement, "facts"):
         return None
@@ -156,7 +156,7 @@ def reasons_of(placement: Any) -> Reasons | None:
 def _outline_for_twins(
     reasons: Reasons, explanation: Any, twins: Twins, names: Sequence[str]
 ) -> Outline | None:
-    """The texts of an explanation with places in place of names; None where that cannot be."""
+    """Return the texts of an explanation with positions instead of names; None if that is impossible."""
     places = {name: place for place, name in enumerate(names)}
     is_divided = True
 

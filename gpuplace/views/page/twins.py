@@ -1,14 +1,14 @@
-"""Nodes whose explanations are equal but for names: one explanation serves them all.
+"""Nodes whose explanations are equal except for names, so that one explanation serves them all.
 
-The layers of a deep model, and the towers of a distributed one, repeat each other. What an explanation says follows
-from the node's component (`Bindings`: the nodes tied to each other by colocation, references and resources) and, where
-the component follows its input or its consumers, from their components. Components that agree in all of this are
-twins, and a name in the explanation of one stands for the node at the same place in the other::
+The layers of a deep model, and the towers of a distributed one, repeat each other. A node's explanation follows from
+its component (`Bindings`: the nodes tied to each other by colocation, references and resources). If the component
+follows its input or its consumers, it also follows from their components. Components that agree in all of this are
+twins, and a name in the explanation of one stands for the node at the same position in the other::
 
     conv1/w ══ conv1/Assign        "conv1/Assign, tied to it, asks for '/gpu:0'"
     conv2/w ══ conv2/Assign        "{member 1}, tied to it, asks for '/gpu:0'"
 
-A component with anything that is not understood here (calls, conflicts) is a twin of none.
+A component with properties that this module does not handle (calls, conflicts) has no twins.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gpuplace.why.placement import Placement
 from gpuplace.why.verdict import verdicts_of
 
 Text = str | tuple[str | int, ...]
-"""A text; or its pieces, where an integer stands for the name of a node, by its place in `Twins.names`."""
+"""A text, or its pieces, in which an integer stands for a node's name, as an index into `Twins.names`."""
 
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
-"""What TensorFlow takes as the name of a node."""
+"""Pattern of TensorFlow's node names."""
 _MOST_FOLLOWED = 16
-"""Most components that a component may follow and still have twins."""
+"""Maximum number of components that a component with twins may follow."""
 _DEEPEST = 50
-"""Longest chain of components that follow each other and still have twins."""
+"""Maximum length of a chain of components that follow each other and have twins."""
 
 
 class Twins:
@@ -59,13 +59,13 @@ class Twins:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether nodes of the placement can be twins at all."""
+        """Whether nodes of the placement can have twins."""
         placement = self.placement
         complete = placement.partition is not None and placement.decisions is not None
         return complete and not placement.faults
 
     def class_of(self, node: int) -> tuple[int, int] | None:
-        """Return a value that is equal for twins, or None for a node that has to be explained for itself.
+        """Return a value that is equal for twins, or None for a node that needs its own explanation.
 
         Args:
             node: position of the node.
@@ -77,7 +77,7 @@ class Twins:
         return None if number < 0 else (number, self.members[component].index(node))
 
     def names(self, node: int) -> list[str]:
-        """Return the names that the explanation of a node may hold; those for its twins are in the same order.
+        """Return the names that the explanation of a node may contain; those of its twins are in the same order.
 
         Args:
             node: position of a node that has a class.
@@ -88,11 +88,11 @@ class Twins:
         return self._names[component]
 
     def pieces(self, text: str, places: dict[str, int]) -> Text | None:
-        """Divide a text of an explanation at the names in it; None where a name may as well be a word.
+        """Split a text of an explanation at the names in it; None if a name could also be a word.
 
         Args:
             text: the text.
-            places: name of each node that the text may name -> its place in `names`.
+            places: name of each node that the text may contain -> its index in `names`.
         """
         pieces: list[str | int] = []
         end = 0
@@ -111,7 +111,7 @@ class Twins:
         if component not in self._classes:
             self._classes[
                 component
-            ] = -1  # also while it is worked out: for components that follow each other
+            ] = -1  # also during the computation: for components that follow each other
             key = self._key(component, depth)
             if key is not None:
                 self._classes[component] = self._numbers.setdefault(key, len(self._numbers))

@@ -1,8 +1,8 @@
 """Arrange what Graphviz does not lay out: the order of strips, the lines between them, and the shelves below.
 
 A line to another strip leaves its box downwards, runs between two ranks to the gap beside the strip, along the gap, and
-between two ranks again to the upper side of the box that it is for; to a strip farther off it goes above the strips
-between. There is no box in any of these places::
+between two ranks again to the top of its target box. A line to a more distant strip crosses above the strips between.
+None of these places contains boxes::
 
     a        c ┐
     │    ┌─> │ │
@@ -37,9 +37,9 @@ def arranged(layout: Layout, sheet: Sheet, wrapped: Strips) -> Layout:
     """Return the layout of the whole picture.
 
     Args:
-        layout: where the boxes of each strip are.
-        sheet: what is drawn.
-        wrapped: the strips that `layout` has.
+        layout: positions of the boxes in each strip.
+        sheet: sheet to draw.
+        wrapped: strips of `layout`.
     """
     if wrapped.count > 1:
         layout = _Wrapped(layout, sheet, wrapped).layout()
@@ -47,7 +47,7 @@ def arranged(layout: Layout, sheet: Sheet, wrapped: Strips) -> Layout:
 
 
 class _Wrapped:
-    """Strips from left to right, and the lines between them."""
+    """Strips from left to right, with the lines between them."""
 
     def __init__(self, layout: Layout, sheet: Sheet, wrapped: Strips) -> None:
         self.unwrapped, self.sheet = layout, sheet
@@ -156,7 +156,7 @@ class _Wrapped:
         return Route(_rounded(corners), tip)
 
     def _free(self, strip: int, place: Point, lane: float, y: float, *, down: bool) -> float:
-        """Return a height at which a line from a box to a gap meets no other box."""
+        """Return a height at which a line from a box to a gap crosses no other box."""
         left, right = sorted((place[0], lane))
         for _ in range(len(self.rectangles[strip])):
             hit = next(
@@ -209,7 +209,7 @@ def _towards(corner: Point, other: Point) -> Point:
 
 
 def _with_shelves(layout: Layout, sheet: Sheet) -> Layout:
-    """Return the layout with the shelves in rows below."""
+    """Add the shelves in rows below the layout."""
     faces = [face for face in sheet.faces if face.box.id in sheet.drawing.shelved]
     most = max(layout.width, sum(face.width + _SHELF_GAP for face in faces[:3]))
     boxes = dict(layout.boxes)

@@ -1,4 +1,4 @@
-"""Facts of folded boxes besides names and devices: copies in and out, and the share of a predicted step.
+"""Facts about folded boxes besides names and devices: copies in and out, and the share of a predicted step.
 
 >>> from gpuplace.views.picture.drawing import draw
 >>> from gpuplace.views.tables.placement_view import PlacementView, TensorFact
@@ -23,7 +23,7 @@ from gpuplace.views.tables.size_text import bytes_text
 from gpuplace.views.tables.text import OF_UNKNOWN_SIZE, sizes_text
 from gpuplace.web.rules import words
 
-if TYPE_CHECKING:  # estimates load all ops, and most pictures have none
+if TYPE_CHECKING:  # estimates load all ops, which most pictures do not need
     from gpuplace.cost.step_estimate import StepEstimate
 
 
@@ -42,10 +42,10 @@ def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        estimate: the prediction, of a step of this graph.
+        estimate: estimate of a step of this graph.
 
     Raises:
-        ValueError: the prediction is of another graph.
+        ValueError: the estimate belongs to another graph.
     """
     view = view_of(placement)
     seconds = np.zeros(len(view))
@@ -61,9 +61,9 @@ class BoxFacts(NamedTuple):
     """Facts of one box."""
 
     received: tuple[int, str]
-    """Copies from other boxes in a step, and their size in words."""
+    """Copies from other boxes in a step, and their size as text."""
     sent: tuple[int, str]
-    """Copies to other boxes in a step, and their size in words."""
+    """Copies to other boxes in a step, and their size as text."""
     share: float | None
     """Share of the seconds of all nodes, 0 to 1; None without a prediction."""
     seconds: float
@@ -72,7 +72,7 @@ class BoxFacts(NamedTuple):
     """Bytes of its variables."""
 
     def copies_texts(self, has_room: bool = True) -> tuple[str, ...]:
-        """Return texts of copies in and copies out if there are any; without room, only sizes."""
+        """Return texts about copies in and copies out, if any; if space is short, only sizes."""
         texts = []
         for (number, size), is_in in ((self.received, True), (self.sent, False)):
             if not number:
@@ -89,7 +89,7 @@ class BoxFacts(NamedTuple):
 
     @property
     def cost_text(self) -> str:
-        """The share of the step and the bytes of variables; ``""`` without a prediction or without cost."""
+        """Return the share of the step and the bytes of variables as text; ``""`` without a prediction or a cost."""
         if self.share is None:
             return ""
         share = words("step_share", share=percent_text(self.share)) if self.share else ""
@@ -113,7 +113,7 @@ def box_facts(drawing: Drawing, costs: NodeCosts | None) -> list[BoxFacts]:
 
     Args:
         drawing: the boxes.
-        costs: what a predicted step takes; None without a prediction.
+        costs: cost of a predicted step; None without a prediction.
     """
     count = len(drawing.boxes)
     received, sent = _copies(drawing)

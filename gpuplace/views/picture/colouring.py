@@ -8,7 +8,7 @@
     type         op types, the most frequent first            by place; from the 17th on all are "other"
     group        colocation groups, the largest first         by place
     memory       steps of the bytes of a node's outputs       dark is much
-    time         steps of the time that one step measured     dark is much
+    time         steps of the time in one step                dark is much
     cause        the rule that settled the device             the rule's, the same in every picture
     moved        the rule that moved a node (compare)         the rule's
 
@@ -40,7 +40,7 @@ from gpuplace.views.tables.palette import (
 )
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.views.tables.scale import Scale, bytes_scale, time_scale
-from gpuplace.views.tables.step_times import measured_bytes, measured_us
+from gpuplace.views.tables.step_times import is_predicted, measured_bytes, measured_us
 from gpuplace.views.tables.text import counted, printable, shortened
 from gpuplace.why.rules import RULES, Rule
 
@@ -65,7 +65,7 @@ _RULE_PLACES = (
     Rule.HOST_DATA,
     Rule.YIELDS_TO_SOURCE,
 )
-"""The rules in the order of their looks, so that a cause has its colour in every picture."""
+"""The rules in the order of their looks, so that a rule has the same colour in every picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,13 @@ class Colouring:
     name: str
     """One of `COLOURINGS`, or ``"moved"``."""
     title: str
-    """What the colours show, in words."""
+    """Description of what the colours show."""
     categories: tuple[Category, ...]
-    """In the legend's order."""
+    """The categories, in legend order."""
     category: np.ndarray
     """[nodes] position in `categories`."""
     values: np.ndarray | None = None
-    """[nodes] the value behind the category, NaN if unknown; None for a colouring without values."""
+    """[nodes] value that determines the category, NaN if unknown; None for a colouring without values."""
     scale: Scale | None = None
     """Steps and unit of the values."""
     texts: Callable[[int], str] = field(default=lambda node: "", repr=False)
@@ -135,20 +135,20 @@ def colouring(
     Args:
         placement: a `Placement` or a `PlacementView`.
         name: one of `COLOURINGS`.
-        run_metadata: ``RunMetadata`` or ``StepStats`` of a step; needed for ``"time"``, and ``"memory"`` then shows
-            what was measured.
+        run_metadata: ``RunMetadata`` or ``StepStats`` of a step; needed for ``"time"``, and makes ``"memory"`` show
+            measured bytes.
 
     Raises:
-        ValueError: an unknown name, or ``"time"`` without a step.
+        ValueError: the name is unknown, or ``"time"`` without a step.
     """
     view = view_of(placement)
     if name not in _MAKERS:
         raise ValueError(f"Unknown colouring {name!r}: choose one of {', '.join(COLOURINGS)}")
     if name == "time" and run_metadata is None:
         raise ValueError(
-            "colour='time' shows what a step measured: run one with "
-            "options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=metadata, "
-            "and give run_metadata=metadata"
+            "colour='time' shows measured times: run a step with "
+            "options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=metadata, and pass "
+            "run_metadata=metadata"
         )
     if run_metadata is not None and name in ("time", "memory"):
         return _MAKERS[name](view, run_metadata)
@@ -160,7 +160,7 @@ def colouring(
 
 
 def cause_look(rule: Rule) -> Look:
-    """Return the look of a rule, which is equal in all pictures."""
+    """Return the look of a rule, the same in all pictures."""
     if rule is Rule.FAILED:
         return Look(corners="square")
     if rule in _RULE_PLACES:
@@ -182,7 +182,7 @@ def _assigned(view: PlacementView, _: Any) -> Colouring:
 
 
 def _requested(view: PlacementView, _: Any) -> Colouring:
-    nothing = "no request" if view.knows_edges else "request unknown"  # a log does not tell
+    nothing = "no request" if view.knows_edges else "request unknown"  # logs do not contain requests
     labels = [device_label(request) if request else nothing for request in view.requests]
     looks = {label: device_look(request) for label, request in zip(labels, view.requests, strict=True)}
     orders = {
@@ -240,7 +240,10 @@ def _group(view: PlacementView, _: Any) -> Colouring:
 
 def _memory(view: PlacementView, run_metadata: RunMetadata) -> Colouring:
     if run_metadata is not None:
-        values, title = measured_bytes(view, run_metadata), "bytes of outputs in the measured step"
+        values, title = (
+            measured_bytes(view, run_metadata),
+            f"bytes of outputs in the {_source(run_metadata)} step",
+        )
     else:
         values, title = _known_bytes(view), "bytes of outputs"
     return _number("memory", title, values, bytes_scale(values))
@@ -262,17 +265,25 @@ def _known_bytes(view: PlacementView) -> np.ndarray:
 
 def _time(view: PlacementView, run_metadata: RunMetadata) -> Colouring:
     values = measured_us(view, run_metadata)
-    return _number("time", "time in the measured step", values, time_scale(values))
+    source = _source(run_metadata)
+    missing = "did not run" if source == "measured" else "does not run"
+    return _number("time", f"time in the {source} step", values, time_scale(values), missing)
 
 
-def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colouring:
+def _source(run_metadata: RunMetadata) -> str:
+    """Return whether a step is ``"measured"`` or ``"predicted"``."""
+    return "predicted" if is_predicted(run_metadata) else "measured"
+
+
+def _number(
+    name: str, title: str, values: np.ndarray, scale: Scale, missing: str = "size unknown"
+) -> Colouring:
     """Return the steps of a scale as categories, followed by zero and unknown if present."""
     steps = len(scale.bounds) - 1
     category = np.clip(np.searchsorted(scale.bounds, values, side="right") - 1, 0, max(0, steps - 1))
     labels = [scale.step_text(step) for step in range(steps)]
     # Few steps are spread over all the shades.
     looks = [scale_look(round(step * 5 / max(1, steps - 1)) if steps > 1 else 2) for step in range(steps)]
-    missing = "size unknown" if name == "memory" else "did not run"
     for here, label, look in (
         (values == 0, scale.text(0), Look(corners="square")),
         (np.isnan(values), missing, replace(category_look(MOST_CATEGORIES), pattern="dots")),
@@ -318,11 +329,11 @@ def by_rule(view: PlacementView, name: str, title: str, rules: np.ndarray, rest:
     """Return a colouring by rule, most frequent first.
 
     Args:
-        view: whose nodes.
-        name: of the colouring.
-        title: of the legend.
+        view: placement to colour.
+        name: name of the colouring.
+        title: title of the legend.
         rules: [nodes] position in `RULES`, -1 for none.
-        rest: label of those without a rule.
+        rest: label of nodes without a rule.
     """
     frequent = Counter(rules[rules >= 0].tolist())
     order = [number for number, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0]))]

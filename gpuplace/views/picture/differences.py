@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -20,10 +21,10 @@ from gpuplace.web.rules import words
 
 
 def differences(view: PlacementView) -> dict[int, str]:
-    """Return in words how a scope differs from more than half of its copies, for each scope that does.
+    """Describe, for each scope that differs from more than half of its copies, how it differs.
 
-    Towers are on devices of their own: what counts is what of them is elsewhere. Gradients are not counted, because the
-    first layer has fewer.
+    Towers are on different devices, so only nodes outside a tower's main device count. Layers that are divided among
+    devices in the order of the flow do not differ. Gradients are ignored, because the first layer has fewer.
 
     Args:
         view: the placement.
@@ -50,9 +51,10 @@ def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
         nodes = {scope: int(forward[scope].sum()) for scope in scopes}
         usual, most_devices = Counter(devices.values()).most_common(1)[0]
         count, most_nodes = Counter(nodes.values()).most_common(1)[0]
+        is_divided = not is_towers and _is_divided([devices[scope] for scope in scopes])
         for scope in scopes:
             parts = []
-            if devices[scope] != usual and 2 * most_devices > len(scopes):
+            if devices[scope] != usual and 2 * most_devices > len(scopes) and not is_divided:
                 parts.append(_device_text(devices[scope], usual, is_towers))
             if nodes[scope] != count and 2 * most_nodes > len(scopes):
                 parts.append(words("differs_nodes", number=f"{nodes[scope]:,}", others=f"{count:,}"))
@@ -67,12 +69,12 @@ def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
 
 
 def _copies(view: PlacementView, tree: Outline) -> list[list[int]]:
-    """Return groups of copies: towers of one scope, and layers with equal ops and names. Two copies are no group."""
+    """Return groups of copies: towers of one scope, and layers with equal ops and names. Two copies are not a group."""
     if tree.model is None:
         return []
     groups: dict[tuple[int, str, int], list[int]] = {}
     towers = set(tree.towers)
-    around = [ROOT] * len(tree)  # the tower that a scope is or lies in
+    around = [ROOT] * len(tree)  # the tower that is or contains a scope
     for scope in range(1, len(tree)):
         around[scope] = scope if scope in towers else around[tree.parent[scope]]
         name = stem(tree.labels[scope])
@@ -91,8 +93,17 @@ def _devices(view: PlacementView, counts: np.ndarray, is_tower: bool) -> tuple[s
     return tuple(sorted(labels[1:] if is_tower else labels))
 
 
+def _is_divided(devices: Sequence[tuple[str, ...]]) -> bool:
+    """Return whether layers in the order of the flow are on each device only once, in a row.
+
+    >>> _is_divided([("GPU:0",), ("GPU:0",), ("GPU:1",)]), _is_divided([("GPU:0",), ("GPU:1",), ("GPU:0",)])
+    (True, False)
+    """
+    return sum(1 for _ in groupby(devices)) == len(set(devices))
+
+
 def _device_text(devices: Sequence[str], usual: Sequence[str], is_tower: bool) -> str:
-    """Return in words the devices on which a copy differs from the others."""
+    """Describe the devices on which a copy differs from the others."""
     here, others = ", ".join(devices), ", ".join(usual)
     if not is_tower:
         return words("differs_devices", devices=here, others=others)

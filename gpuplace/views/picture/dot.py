@@ -1,4 +1,4 @@
-r"""DOT text of a drawing: coloured boxes, copies dashed and labelled, control edges dotted, with a legend.
+r"""Write a drawing as DOT: coloured boxes, dashed copies with labels, dotted control edges, a legend.
 
 >>> from gpuplace.views.picture.drawing import draw
 >>> from gpuplace.views.tables.placement_view import PlacementView
@@ -9,9 +9,9 @@ r"""DOT text of a drawing: coloured boxes, copies dashed and labelled, control e
 >>> "n0 -> n1 [" in text, 'class="copy"' in text
 (True, True)
 
-Every box has an ``id`` (see `gpuplace.views.picture.drawing.Box`), every open scope the id ``c`` and its number, and
-classes say what an element is (``op``, ``scope``, ``bundle``, ``copy``, ``control``, ``unmet``,
-``guilty``), so that a page can restyle it and answer clicks.
+Each box has an ``id`` (see `gpuplace.views.picture.drawing.Box`), and each open scope the id ``c`` with its number.
+Classes describe each element (``op``, ``scope``, ``bundle``, ``copy``, ``control``, ``unmet``, ``guilty``), so that a
+page can restyle it and react to clicks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gpuplace.views.tables.text import counted, printable, shortened
 from gpuplace.web.rules import RULES, words
 
 FONT = "Arial"
-"""A single font, whose widths are known at layout time; pages add further families."""
+"""A single font, whose widths are known at layout time; pages add more families."""
 LIMITS = "nslimit=2 nslimit1=2 mclimit=0.5"
 """Graphviz attributes that limit its layout time."""
 NOTE_ROLES = {
@@ -54,7 +54,7 @@ NOTE_ROLES = {
     "moved": "ink",
     "plain": "faint",
 }
-"""Colours of the notes after the legend."""
+"""Colours of the notes below the legend."""
 SCOPE: int = RULES["text"]["scope"]
 """Font size of an open scope's name."""
 BAR_WIDTH = 96
@@ -62,13 +62,13 @@ BAR_WIDTH = 96
 _DIM = 0.72
 """Share of the background in dimmed colours."""
 _ESCAPE = re.compile(r"\\([NGETHL])")
-"""Escapes that Graphviz expands in labels; a zero-width space between the two characters prevents that."""
+"""Characters that Graphviz treats as escapes in labels; a zero-width space between the two prevents that."""
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
 
 def escape(text: str) -> str:
-    """Text for an HTML-like label, which may not be empty, and in which ``\\N`` would mean the node's name."""
+    """Text for an HTML-like label, which must not be empty, and in which ``\\N`` would mean the node's name."""
     return html.escape(_literal(text), quote=True) or "&#160;"
 
 
@@ -99,14 +99,14 @@ def dot_text(
     """Return a drawing as DOT text.
 
     Args:
-        drawing: what to show; a `Sheet` has colours of its own, a `Drawing` gets those of the assigned devices.
+        drawing: drawing to write; a `Drawing` gets the colours of the assigned devices, a `Sheet` has its own.
         theme: colours around the boxes.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
         legend: whether to draw the legend below.
-        patterns: whether to tell the categories apart without colour too, by stripes.
+        patterns: whether stripes also distinguish the categories without colour.
 
     Raises:
-        ValueError: another direction.
+        ValueError: the direction is unknown.
     """
     checked_direction(direction)
     sheet = drawing if isinstance(drawing, Sheet) else sheet_of(drawing)
@@ -239,8 +239,8 @@ def edge_texts(drawing: Drawing, attributes: Sequence[str]) -> list[str]:
     """Return the edges of a drawing as DOT text, upper end first.
 
     Args:
-        drawing: what is drawn.
-        attributes: what each line looks like.
+        drawing: drawing with the edges.
+        attributes: returns the attributes of a line.
     """
     rank = ranks((box.id for box in drawing.boxes), (pair for link in drawing.links for pair in link.below))
     towers = {f"s{scope}" for scope in outline(drawing.view).towers}
@@ -249,7 +249,7 @@ def edge_texts(drawing: Drawing, attributes: Sequence[str]) -> list[str]:
         order = link.rank or rank[link.dst] - rank[link.src]
         upper, lower = (link.src, link.dst) if order >= 0 else (link.dst, link.src)
         more = "" if order >= 0 else "dir=back"
-        if not link.rank:  # moves few boxes, and no tower
+        if not link.rank:  # an edge that moves few boxes, and no tower
             more += " minlen=0 weight=0" if {upper, lower} <= towers else " weight=0"
         attribute = " ".join(filter(None, (attribute, more.strip())))
         texts.append(f"{upper} -> {lower} [{attribute}]" if attribute else f"{upper} -> {lower}")
@@ -263,7 +263,7 @@ def _link(wire: Wire, theme: Theme) -> str:
     colour = ""
     if wire.kind == "copy":
         cell = "".join(f'{escape(line)}<BR ALIGN="LEFT"/>' for line in wire.label)
-        # Room around the words keeps their line away from them.
+        # Space around the text keeps it apart from its line.
         label = (
             f'<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="5"><TR><TD ALIGN="LEFT">{cell}</TD></TR></TABLE>'
         )

@@ -1,4 +1,4 @@
-"""Decide what a picture shows: boxes, edges and a legend, at most a few hundred boxes.
+"""Decide what a picture shows: boxes, edges and a legend, with at most a few hundred boxes.
 
 ::
 
@@ -7,10 +7,10 @@
                               as fit below the cap
 
 - A closed scope is one box with its number of nodes and the share of each device.
-- Where even that is too much, equal sibling scopes (towers, layers) become one *bundle*, and so do ops of one type
-  on one device in one scope. A bundle opens like a scope.
-- Many edges between two boxes are one edge with counts. Between the layers of a model only the forward flow and copies
-  between devices are drawn: without gradients a training graph is laid out in hundredths of a second.
+- If there are still too many boxes, equal sibling scopes (towers, layers) become one *bundle*, and so do ops with the
+  same type, device and scope. A bundle opens like a scope.
+- Edges between the same two boxes become one edge with counts. Between layers of a model, only the forward flow and
+  copies between devices are drawn: without gradients, the layout of a training graph takes hundredths of a second.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ __all__ = [
 
 _FOLDING = RULES["folding"]
 AUTO_CAP: int = _FOLDING["opened"]
-"""Most boxes of a first view."""
+"""Maximum number of boxes in a first view."""
 HARD_CAP: int = _FOLDING["most_boxes"]
-"""Most boxes of any picture."""
+"""Maximum number of boxes in any picture."""
 BUNDLE_FROM: int = _FOLDING["bundle_from"]
 """Number of boxes from which equal ones are bundled."""
 LEAST_ALIKE: int = _FOLDING["least_alike"]
-"""Least number of boxes in a bundle."""
+"""Minimum number of boxes in a bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class Box:
     kind: str
     """``"op"``, ``"scope"`` or ``"bundle"``."""
     label: str
-    """Name inside its cluster."""
+    """Name inside its scope."""
     name: str
     """Full name of the op, path of the scope, or key that opens the bundle."""
     op_type: str
-    """Of an op, or of all ops of a bundle; ``""`` otherwise."""
+    """Op type of the op, or of all ops in a bundle; ``""`` otherwise."""
     cluster: int
     """Scope that contains it."""
     nodes: int
@@ -80,7 +80,7 @@ class Box:
     copies: int = 1
     """Number of equal scopes in a bundle."""
     share_of: int | None = None
-    """For a share in a device lane: its number of nodes on all devices; None elsewhere."""
+    """For a box in a device lane: its number of nodes on all devices; None otherwise."""
 
     @property
     def device(self) -> str:
@@ -114,17 +114,17 @@ class Link:
     numbers: frozenset[int]
     """Positions of these copies in ``view.copies``."""
     size: str
-    """Size of the copies in words; ``""`` without copies."""
+    """Size of the copies as text; ``""`` without copies."""
     tensor: TensorFact | None
     """The tensor, if there is exactly one."""
     name: str
-    """``a:0 → MatMul`` for one edge, counts for several."""
+    """``a:0 → MatMul`` for a single edge, counts for several."""
     rank: int
-    """1 where its end stands below its start, -1 where it stands above (against the flow), 0 where either may be."""
+    """1 if the target is below the source, -1 if above (against the flow), 0 if either is allowed."""
 
     @property
     def below(self) -> tuple[tuple[str, str], ...]:
-        """The ids of upper and lower box; empty if the order is free."""
+        """Ids of the upper and the lower box; empty if the order is free."""
         ends = (self.src, self.dst)
         return () if not self.rank else (ends if self.rank > 0 else ends[::-1],)
 
@@ -139,13 +139,13 @@ class Drawing:
     legend: tuple[tuple[str, int], ...]
     """``(full device name, nodes)`` of the whole graph, all devices of the machine, in the legend's order."""
     opened: tuple[str, ...]
-    """Paths of the open scopes and keys of the open bundles."""
+    """Paths of open scopes and keys of open bundles."""
     nodes: int
     edges: int
     copies: int
     """Copies between devices in a step."""
     size: str
-    """Their size in words; ``""`` without copies."""
+    """Size of the copies as text; ``""`` without copies."""
     unmet: int
     guilty: int
     shelved: frozenset[str]
@@ -157,7 +157,7 @@ class Drawing:
     view: PlacementView = field(repr=False)
     """The drawn view."""
     whole: Drawing | None = field(default=None, repr=False)
-    """For a drawing by device: the drawing before it was split by device."""
+    """For a drawing by device: the drawing before the split by device."""
 
 
 def draw(
@@ -172,10 +172,10 @@ def draw(
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        opened: paths of scopes and keys of bundles to open; None opens as many as fit.
-        cap: boxes, for None.
-        hard_cap: boxes, whatever is asked.
-        backward: whether lines of gradients and updates are drawn between the layers of a model, too.
+        opened: paths of scopes and keys of bundles to open; None: as many as fit.
+        cap: maximum number of boxes if ``opened`` is None.
+        hard_cap: maximum number of boxes in any case.
+        backward: whether lines of gradients and updates between layers of a model are drawn too.
     """
     view = view_of(placement)
     tree = outline(view)
@@ -185,7 +185,7 @@ def draw(
     else:
         requested = sorted(scope for scope in map(tree.position, keys) if scope is not None)
         scopes = tree.with_parents(requested)
-    if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
+    if len(scopes) > hard_cap // 2:  # each open scope shows at least one box
         scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
     links = links_of(view, tree, boxes, box_of, backward=backward)
@@ -225,7 +225,7 @@ class _Boxes:
         self.groups: list[tuple[str, str, list[int], int]] = []  # kind, key, scopes or nodes, cluster
         members: dict[int, list[int]] = {}
         inside: dict[int, list[int]] = {}
-        for scope in np.unique(self.shown[self.closed]).tolist():  # in the order of the flow
+        for scope in np.unique(self.shown[self.closed]).tolist():  # in flow order
             inside.setdefault(int(tree.parent[scope]), []).append(scope)
         open_nodes = np.flatnonzero(~self.closed)
         for node, scope in zip(open_nodes.tolist(), self.shown[open_nodes].tolist(), strict=True):
@@ -247,7 +247,7 @@ class _Boxes:
         self.groups += [("op", self.view.names[node], [node], cluster) for node in nodes]
 
     def _bundle(self, cluster: int, closed: list[int], nodes: list[int], cap: int, count: int) -> int:
-        """Bundle equal boxes in a scope; return how many boxes that saves."""
+        """Bundle equal boxes in a scope; return the number of boxes saved."""
         before, first, path = len(closed) + len(nodes), len(self.groups), self.tree.paths[cluster]
         bundled: set[int] = set()
         for alike_scopes in self.tree.repeats(cluster, self.view.op_type) if closed else ():
@@ -268,7 +268,7 @@ class _Boxes:
                 self._plain(cluster, (), same)
         room = max(self.fair, cap - (count - before))
         bundles = self.groups[first:]
-        if len(bundles) > room:  # nothing is alike: the rest is one box
+        if len(bundles) > room:  # no boxes are alike: bundle the rest
             kept, rest = bundles[: room - 1], bundles[room - 1 :]
             nodes_left = [node for group in rest for node in self._nodes(group)]
             self.groups[first:] = [*kept, ("bundle of rest", f"{path}/:rest", nodes_left, cluster)]
@@ -368,11 +368,11 @@ def links_of(
     """Return the links between boxes; shelves have no links to other boxes.
 
     Args:
-        view: what is drawn.
-        tree: its scopes.
+        view: view to draw.
+        tree: scopes of the view.
         boxes: the boxes.
         box_of: [nodes] position of each node's box.
-        backward: whether lines of gradients and updates are drawn between the layers of a model, too.
+        backward: whether lines of gradients and updates between layers of a model are drawn too.
     """
     if not len(view.src):
         return []
@@ -380,7 +380,7 @@ def links_of(
     src, dst = box_of[view.src], box_of[view.dst]
     shelf = tree.shelf_of[tree.scope_of]
     is_shown = (src != dst) & (shelf[view.src] == shelf[view.dst])
-    # Between layers the flow is forward: waiting and gradients are lines within a layer alone, but for copies.
+    # Between layers only forward flow and copies are drawn; control edges and gradients only within a layer.
     is_aside = tree.is_training[view.src] | tree.is_training[view.dst] | (view.is_control & tree.has_layers)
     cluster = np.array([box.cluster for box in boxes])
     if not backward:
@@ -395,7 +395,7 @@ def links_of(
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
 
     def rank(start: int, end: int, edges: np.ndarray) -> int:
-        """Return `Link.rank`: gradients and updates stand below their layers, in one scope or outside all layers."""
+        """Return `Link.rank`: gradients and updates are below their layers, within a scope or outside all layers."""
         if not is_aside[edges].all():
             return 1
         trained, is_near = (is_training[start], is_training[end]), cluster[start] == cluster[end]

@@ -1,7 +1,7 @@
-"""Place the labels of lines beside their lines, where they cover the least.
+"""Place labels beside their lines, where they cover least.
 
-Labels are not part of the layout, so that a line may get one, or lose it, with every box staying where it is. Of some
-places along the line, on all its sides, the one is taken that covers least of boxes, earlier labels and lines.
+Labels are not part of the layout, so a line can get or lose a label without moving boxes. Of several places along the
+line, on all its sides, the one that covers least of the boxes, lines and earlier labels is chosen.
 
 >>> line = sampled([(0, 0), (0, 10), (0, 20), (0, 30)])
 >>> place_labels([0], [(20.0, 10.0)], [line], [], (100.0, 30.0))
@@ -21,7 +21,7 @@ _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
 """Positions along a line, best first."""
 _ASIDE = 4.0
 _FARTHEST = 24.0
-"""Most extra distance from a slanting line, in points."""
+"""Maximum additional distance from a slanting line, in points."""
 _STEPS = 16
 """Samples of a cubic curve."""
 
@@ -51,8 +51,8 @@ def place_labels(
         lines: position in `curves` of each label's line.
         sizes: width and height of each label.
         curves: all lines, sampled.
-        boxes: what must not be covered.
-        room: width and height of the picture; a wider label begins at its left edge.
+        boxes: rectangles that must not be covered.
+        room: width and height of the picture; a wider label starts at its left edge.
     """
     taken = np.array(boxes, dtype=float).reshape(-1, 4)
     everything = np.concatenate(curves)
@@ -78,7 +78,7 @@ def _candidates(curve: np.ndarray, width: float, height: float, room: tuple[floa
     distance = np.concatenate(([0.0], np.cumsum(apart)))
     at = np.array(_ALONG) * distance[-1]
     x, y = np.interp(at, distance, curve[:, 0]), np.interp(at, distance, curve[:, 1])
-    # A slanting line is given a wider berth, so that it passes the label's corners.
+    # A slanting line needs more distance, so that it stays clear of the label's corners.
     near = np.clip(at[:, None] + np.array([-6.0, 6.0]), 0, distance[-1])
     run = np.abs(np.diff(np.interp(near, distance, curve[:, 0]), axis=1))[:, 0]
     fall = np.abs(np.diff(np.interp(near, distance, curve[:, 1]), axis=1))[:, 0]

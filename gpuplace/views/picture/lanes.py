@@ -1,10 +1,10 @@
-"""The picture by device: boxes are split by the devices of their nodes, each share in its device's lane.
+"""The picture by device: boxes are split by device, with each part in the lane of its device.
 
 ::
 
     Drawing ──by_device──> Drawing of shares ──sheet_of──> Sheet ──scene──> web/drawing/lanes.js, which draws it
 
-A box whose nodes are all on one device stays as it is; of another each device has a share, ``s3~1`` of ``s3``.
+A box whose nodes are all on one device is unchanged; another box has a part for each device, ``s3~1`` of ``s3``.
 
 >>> from gpuplace.views.picture.drawing import draw
 >>> from gpuplace.views.tables.placement_view import PlacementView
@@ -45,7 +45,7 @@ _BAR = "bar"
 
 
 def by_device(drawing: Drawing) -> Drawing:
-    """Return the drawing with a box for each device share; links connect shares, also shares of one box."""
+    """Return the drawing with a box for each device part; links connect parts, also parts of one box."""
     view = drawing.view
     slots = len(view.devices) + 1
     device = np.where(view.device < 0, slots - 1, view.device)
@@ -86,7 +86,7 @@ def by_device(drawing: Drawing) -> Drawing:
 
 
 def whole_of(identity: str) -> str:
-    """Return the id of a share's box."""
+    """Return the id of a part of a box."""
     return identity.partition("~")[0]
 
 
@@ -94,8 +94,8 @@ def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
     """Return the input of ``gpuplace/web/drawing/lanes.js`` for JSON.
 
     Args:
-        sheet: of a drawing of shares.
-        placement: what is drawn.
+        sheet: sheet of a drawing of parts.
+        placement: placement to draw.
     """
     lanes = _lanes(sheet.drawing, placement)
     position = {device: lane for lane, (device, _) in enumerate(lanes)}
@@ -156,10 +156,10 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
 
 
 def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
-    """Return ``[text, size, colour, is bold]`` for each line, ``["bar"]`` for shares; the second is the open scope."""
+    """Return ``[text, size, colour, is bold]`` for each line, ``["bar"]`` for parts; the second is the open scope."""
     lines = []
     for number, line in enumerate(face.lines):
-        for text, role in line.spans:  # one below the other: a lane is narrow
+        for text, role in line.spans:  # in separate lines: a lane is narrow
             shown = text.strip() if number else shortened(text, _LANES["letters"])
             lines.append([shown, line.size, role_colour(role, LIGHT, face.look), line.is_bold])
         if number == 0:
@@ -173,7 +173,7 @@ def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
 
 
 def _labels(sheet: Sheet) -> dict[tuple[str, str], list[str]]:
-    """Ends of a line -> its label. What goes from one box to one lane has one, as a tensor goes to a device once."""
+    """Ends of a line -> its label. Lines from one box to one lane share a label, since a device gets a tensor once."""
     view, drawing = sheet.drawing.view, sheet.drawing
     device = {box.id: box.device for box in drawing.boxes}
     groups: dict[tuple[str, str], list[Wire]] = {}
@@ -196,8 +196,8 @@ def lanes_size(sheet: Sheet, canvas: tuple[float, float]) -> tuple[float, float]
     """Estimate the size of the picture by device, as ``lanes.js`` lays it out for a canvas.
 
     Args:
-        sheet: of a drawing of shares.
-        canvas: width and height that it is to fill.
+        sheet: sheet of a drawing of parts.
+        canvas: width and height of the canvas.
 
     Returns:
         Width and height in points.
@@ -235,7 +235,7 @@ def _size(face: Face, drawing: Drawing) -> tuple[float, float]:
 def _rows(
     order: list[Box], pairs: list[tuple[str, str]], rank: dict[str, int], most: dict[str, int]
 ) -> list[dict[str, list[str]]]:
-    """[rows] device -> its boxes: at most so many, below what they depend on or on its right; see ``rowsOf``."""
+    """[rows] device -> its boxes, up to a maximum, below or to the right of their inputs; see ``rowsOf``."""
     needs: dict[str, list[str]] = {box.id: [] for box in order}
     for src, dst in pairs:
         if rank[src] < rank[dst]:

@@ -1,7 +1,7 @@
-r"""Lay out the boxes of a picture: Graphviz gets sizes and edges only, and returns places and curves.
+r"""Lay out the boxes of a picture: Graphviz gets only sizes and edges, and returns positions and curves.
 
-Colours, words and line styles are not part of it, so that a picture whose boxes and edges stay is not laid out
-again: another colouring, a dark page, or a switch that moves ops between devices keeps every box where it is.
+Colours, texts and line styles are not part of the input, so a picture with the same boxes and edges is not laid out
+again: another colouring, a dark page, or a switch that moves ops between devices leaves every box in its place.
 
 >>> from gpuplace.views.picture.drawing import draw
 >>> from gpuplace.views.tables.placement_view import PlacementView
@@ -28,7 +28,7 @@ from gpuplace.views.tables.text import shortened
 from gpuplace.web.rules import RULES
 
 CLUSTER_LABEL: int = RULES["text"]["scope_letters"]
-"""Most characters of an open scope's name."""
+"""Maximum number of characters in an open scope's name."""
 _INCH = 72.0
 _CLUSTER = re.compile(r"cluster_(\d+)_(\d+)")
 
@@ -40,7 +40,7 @@ class Route:
     points: tuple[tuple[float, float], ...]
     """A start, then three points for each cubic curve; in points, y downwards."""
     tip: tuple[float, float]
-    """Where the arrow ends."""
+    """End of the arrow."""
 
 
 Frame = tuple[float, float, float, float]
@@ -49,12 +49,12 @@ Frame = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places in points from the upper left corner."""
+    """Positions in points from the upper left corner."""
 
     width: float
     height: float
     boxes: dict[str, tuple[float, float]]
-    """Id of a box -> its middle."""
+    """Box id -> its centre."""
     clusters: dict[int, dict[int, Frame]]
     """Scope -> strip -> frame; several strips if the picture is cut inside the scope."""
     routes: dict[tuple[str, str], Route]
@@ -64,7 +64,7 @@ class Layout:
 def wrapping(
     sheet: Sheet, direction: str, canvas: tuple[float, float] | None, *, is_tight: bool = False
 ) -> Strips:
-    """Return how a picture is wrapped for a canvas (width and height in points), from top to bottom only."""
+    """Return the wrapping of a picture for a canvas (width and height in points); only from top to bottom."""
     if canvas is None or direction != "TB":
         return ONE_STRIP
     sizes = {face.box.id: (face.width, face.height) for face in sheet.faces}
@@ -75,12 +75,12 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
     """Return the input for Graphviz: boxes and lines, without shelves and lines between strips.
 
     Args:
-        sheet: what to draw.
+        sheet: sheet to lay out.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
-        wrapped: the strips; Graphviz lays them out side by side, in any order.
+        wrapped: strips; Graphviz puts them side by side, in any order.
 
     Raises:
-        ValueError: an unknown direction.
+        ValueError: the direction is unknown.
     """
     drawing = sheet.drawing
     beside, apart = gaps(wrapped.is_tight)

@@ -1,4 +1,4 @@
-"""Highlights of a picture: a trace of the selected op, the critical path, or matches. The rest is dimmed.
+"""Highlights of a picture: a trace of the selected op, the critical path, or matches. Everything else is dimmed.
 
 ::
 
@@ -51,7 +51,7 @@ class Lit:
     what: str
     """One of `LIGHTS`."""
     text: str
-    """Description and count, or what to do first."""
+    """Description and count, or the next action."""
     nodes: np.ndarray | None = None
     """[nodes] bool; None without a highlight."""
     edges: np.ndarray | None = None
@@ -61,7 +61,7 @@ class Lit:
 
 
 def lights_for(view: PlacementView, run_metadata: RunMetadata | None = None) -> tuple[str, ...]:
-    """Return the applicable `LIGHTS`: a log has no edges, and times need a measured step."""
+    """Return the available `LIGHTS`: a log has no edges, and times require a measured step."""
     if not view.knows_edges:
         return "", "matches"
     return tuple(what for what in LIGHTS if what != "path by time" or run_metadata is not None)
@@ -79,11 +79,11 @@ def lit_by(
     """Return the highlight of one of `LIGHTS`.
 
     Args:
-        view: what is shown.
+        view: view to highlight.
         what: one of `lights_for`.
         starts: positions of the selected nodes.
-        name: of the selected op or scope.
-        pattern: the search.
+        name: name of the selected op or scope.
+        pattern: search pattern.
         run_metadata: ``RunMetadata`` of a step.
     """
     if what in TRACES:

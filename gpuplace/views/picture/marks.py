@@ -37,7 +37,7 @@ class CriticalPath:
     """The longest chain of a graph, from a node without inputs."""
 
     nodes: tuple[int, ...]
-    """In the order in which they run."""
+    """Nodes of the chain, in execution order."""
     weight: str
     """One of `PATH_WEIGHTS`."""
     total: float
@@ -54,7 +54,7 @@ class CriticalPath:
 
     @property
     def text(self) -> str:
-        """Length and measure in words."""
+        """Length and measure as text."""
         ops = counted(len(self.nodes), "op")
         if self.weight == "time":
             return f"{ops}, {time_text(self.total)}, the longest chain by measured time"
@@ -70,13 +70,13 @@ class Moves:
     labels: tuple[str, ...]
     """Short names of devices."""
     before: np.ndarray
-    """[nodes] index into `labels` of the earlier device; -1 for a node that was not there."""
+    """[nodes] index into `labels` of the earlier device; -1 for a node that did not exist."""
     is_moved: np.ndarray
     """[nodes] bool."""
     rules: np.ndarray
-    """[nodes] position in `gpuplace.why.rules.RULES` of what moved a node; -1 for none or unknown."""
+    """[nodes] position in `gpuplace.why.rules.RULES` of the cause of the move; -1 for none or unknown."""
     notes: Mapping[int, str]
-    """Node -> what the rule is about, where it says more."""
+    """Node -> detail of the rule, if any."""
     added: int
     """Number of nodes only in the later placement."""
     removed: int
@@ -88,7 +88,7 @@ class Moves:
 
     @property
     def text(self) -> str:
-        """Numbers in words."""
+        """Description of the numbers."""
         moved = counted(int(self.is_moved.sum()), "node") + " moved"
         more = [f"{self.added:,} new"] if self.added else []
         more += [f"{self.removed:,} gone"] if self.removed else []
@@ -129,13 +129,13 @@ def critical_path(
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        weight: ``"time"`` adds up what a step measured, copies included, ``"bytes"`` what is copied between devices on
-            the way, ``"ops"`` counts; None takes the time where `run_metadata` is given, else the ops. Ops decide
-            between equal chains.
+        weight: ``"time"`` sums measured times, including copies, ``"bytes"`` sums the sizes of copies between devices,
+            ``"ops"`` counts ops. None: ``"time"`` if `run_metadata` is passed, otherwise ``"ops"``. Of chains with
+            equal weight, the one with more ops is taken.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step.
 
     Raises:
-        ValueError: an unknown weight, or ``"time"`` without a step.
+        ValueError: the weight is unknown, or ``"time"`` without a step.
     """
     view = view_of(placement)
     weight = weight or ("time" if run_metadata is not None else "ops")
@@ -156,7 +156,7 @@ def critical_path(
             on_edge[edge] = view.tensor_of(int(view.src[edge]), int(view.src_output[edge])).nbytes or 0
     elif weight == "time":
         on_edge = _copy_times(view, run_metadata)
-    # A little for each op, so that of equal chains the longer one is taken.
+    # Each op counts a little, so that the longer of two equal chains is taken.
     small = 1e-6 if weight != "ops" else 0.0
     chain = _longest(view, (own + small).tolist(), on_edge.tolist())
     chosen = set(zip(chain, chain[1:], strict=False))

@@ -1,6 +1,6 @@
 """The memory of a simulated GPU as a picture: allocated regions, chunks in use, and free memory.
 
-Every region that the allocator took from the GPU is a bar, cut into its chunks::
+Each region that the allocator took from the GPU is a bar, divided into its chunks::
 
     GPU_0_bfc: 20.0 MiB in use, 41.0 MiB taken from the GPU in 5 regions, limit 10.5 GiB
     1.0 MiB   #.......................
@@ -108,11 +108,11 @@ def memory_svg(allocator: Any, theme: str = "light") -> str:
     """Return a bar for the limit and one for each region, with widths proportional to sizes.
 
     Args:
-        allocator: whose memory.
+        allocator: allocator to show.
         theme: ``"light"`` or ``"dark"``.
 
     Raises:
-        ValueError: an unknown theme.
+        ValueError: the theme is unknown.
     """
     look_around = theme_named(theme)
     stats, regions, chunks = allocator.stats(), allocator.regions(), allocator.chunks()

@@ -1,6 +1,6 @@
-"""The parts of a model as a picture folds them: the structure of a graph as a tree of scopes.
+"""The foldable parts of a picture: a tree of scopes from the structure of the graph.
 
-Graphs of a few nodes, and logs, which name no edges, are drawn by their name scopes alone.
+Graphs with few nodes, and logs, which contain no edges, are drawn by their name scopes alone.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> names = [f"op_{i}" for i in range(60)]
@@ -33,17 +33,17 @@ from gpuplace.web.rules import RULES
 _KEY = "outline"
 _FOLDING = RULES["folding"]
 _LETTERS, _MOST_LINES = 20, 6
-"""Most letters of a line of layer names, and most lines."""
+"""Maximum number of characters in a line of layer names, and of lines."""
 _NAME_LETTERS = 23
-"""Most letters of a name on its own line."""
+"""Maximum number of characters in a name on its own line."""
 _FEW_LINES = 2
-"""Most lines of layer names in a group's box."""
+"""Maximum number of lines of layer names in a group's box."""
 _FEW_TOWERS = 4
-"""Most towers side by side whose boxes list layer names."""
+"""Maximum number of towers side by side whose boxes list layer names."""
 STRUCTURED_FROM: int = _FOLDING["structured_from"]
-"""Number of nodes from which a picture shows the model instead of single nodes."""
+"""Number of nodes above which a picture shows the model instead of single nodes."""
 _FEW: int = _FOLDING["few"]
-"""A view with fewer boxes shows little."""
+"""Number of boxes below which a view shows too little."""
 _OPS = 0.01
 """Weight factor of parts that consist of ops."""
 STRIPS = ("forward", "backward", "update")
@@ -54,12 +54,12 @@ class Outline(ScopeTree):
     """The scopes that a picture can fold.
 
     Attributes:
-        model: what the scopes are parts of; None where they are name scopes alone.
+        model: structure that the scopes are parts of; None if they are name scopes only.
         labels: [scopes] names.
-        scope_names: [scopes] full name of the name scope that a scope is, ``""`` if it is none.
-        shelves: positions of what is set aside.
-        strip: [nodes] what a node counts for in a box: index into `STRIPS`.
-        is_training: [nodes] bool: gradients, what averages and clips them, and updates.
+        scope_names: [scopes] full name if the scope is a name scope, otherwise ``""``.
+        shelves: positions of the shelves, which are drawn apart.
+        strip: [nodes] part of a box's bar to which a node belongs: index into `STRIPS`.
+        is_training: [nodes] bool: gradients, their averaging and clipping, and updates.
     """
 
     model: Structure | None = None
@@ -74,7 +74,7 @@ class Outline(ScopeTree):
         """Return the name scopes of a view; with many nodes, bookkeeping is on shelves.
 
         Args:
-            view: the nodes.
+            view: view of the nodes.
         """
         names: Sequence[str] = view.names
         if len(names) > _FOLDING["shelved_from"]:
@@ -102,8 +102,8 @@ class Outline(ScopeTree):
         """Return the parts of a model as scopes.
 
         Args:
-            view: the graph.
-            structure: its structure.
+            view: view of the graph.
+            structure: structure of the graph.
         """
         parts = structure.parts
         paths = [part.path for part in parts]
@@ -134,7 +134,7 @@ class Outline(ScopeTree):
 
     @cached_property
     def named_scope(self) -> list[int]:
-        """[scopes] the nearest name scope: the scope itself or one around it."""
+        """[scopes] nearest name scope: the scope itself or an ancestor."""
         named = list(range(len(self)))
         for scope in range(1, len(self)):
             if not self.scope_names[scope]:
@@ -142,7 +142,7 @@ class Outline(ScopeTree):
         return named
 
     def has_scopes_name(self, node: int) -> bool:
-        """Whether a node has the name of the scope that it lies in."""
+        """Return whether a node has the name of the scope that contains it."""
         return bool(self.scope_names[self.scope_of[node]] == self.names[node])
 
     @cached_property
@@ -188,8 +188,8 @@ class Outline(ScopeTree):
     def steps(self, most: int) -> list[tuple[int, ...]]:
         """Return the scopes to open for a first view in order, largest first.
 
-        Each step opens scopes that are alike, where all steps before it were taken to no more than `most` boxes; one
-        that would lead to more is left out. Shelves and what serves layers stay closed.
+        Each step opens scopes that are alike, after all steps before it, if the result has no more than `most` boxes;
+        otherwise the step is skipped. Shelves and nodes that serve layers stay closed.
         """
         weight = self._weights()
         boxes = self.width(ROOT)
@@ -210,7 +210,7 @@ class Outline(ScopeTree):
             if boxes + more <= most:
                 boxes += more
                 steps.append(alike)
-                # What is in towers opens in all of them.
+                # scopes in towers open in all towers
                 offer([child for scope in alike for child in self.children[scope]])
         return steps
 
@@ -249,7 +249,7 @@ class Outline(ScopeTree):
         return layers >= max(1, len(self.direct[scope])) or self._is_most(scope)
 
     def _is_most(self, scope: int) -> bool:
-        """Whether a part holds most of the model."""
+        """Return whether a part contains most of the model."""
         return 2 * self.size(scope) > self._model_size
 
     @cached_property
@@ -264,13 +264,13 @@ class Outline(ScopeTree):
 
     @cached_property
     def towers(self) -> tuple[int, ...]:
-        """Positions of the towers, which stand beside each other."""
+        """Positions of the towers, which are side by side."""
         parts = () if self.model is None else self.model.parts
         return tuple(scope for scope, part in enumerate(parts) if part.is_tower)
 
     @property
     def has_room(self) -> bool:
-        """Whether few towers stand side by side, so that boxes can be wider than their texts."""
+        """Whether few towers are side by side, so that boxes can be wider than their texts."""
         beside = Counter(int(self.parent[tower]) for tower in self.towers)
         return max(beside.values(), default=0) <= _FEW_TOWERS
 
@@ -314,7 +314,7 @@ class Outline(ScopeTree):
 
 
 def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
-    """Return names in a few lines, without the middle if there are many.
+    """Return names in a few lines, with an ellipsis in the middle if there are many.
 
     >>> _lines(["conv1", "conv2", "local3", "softmax"], 6)
     ('conv1 → conv2 →', 'local3 → softmax')

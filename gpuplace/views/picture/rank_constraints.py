@@ -1,4 +1,4 @@
-"""Vertical order of boxes that no line orders."""
+"""Vertical order of boxes without lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A drawing with all its texts and colours, ready for a renderer.
+"""A drawing with all texts and colours, ready for a renderer.
 
 ::
 
@@ -6,9 +6,8 @@
     Colouring (categories) ──┼──> Sheet: faces (lines, bar, outline, size), wires, legend, notes ──> DOT text, SVG
     Marks (found, path, …) ──┘
 
-Two programs that draw, Graphviz and `gpuplace.views.picture.svg`, so show the same words. Boxes are measured here, in
-such a way that another placement of the same graph mostly gives boxes of the same size, and the picture its old
-layout.
+Two renderers, Graphviz and `gpuplace.views.picture.svg`, therefore show the same texts. Boxes are measured here, such
+that another placement of the same graph mostly has boxes of the same size, and the picture keeps its layout.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ __all__ = [
 
 _TEXT, _BOX = RULES["text"], RULES["box"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
-"""Most characters of a name in a box."""
+"""Maximum number of characters of a name in a box."""
 FOLDED_WIDTH = 128.0
-"""Least width of a folded box in points."""
+"""Minimum width of a folded box in points."""
 BAR_HEIGHT: float = _BOX["bar"]
 _STEP = 8.0
-"""Widths are multiples of this number, so that a small change of text does not change the layout."""
+"""Widths are multiples of this number, so that small changes of texts do not change the layout."""
 _PAD_X: float = _BOX["pad_x"]
 _PAD_Y: float = _BOX["pad_y"]
 _LEADING: float = _TEXT["leading"]
@@ -96,9 +95,9 @@ class Face:
     box: Box
     lines: tuple[Line, ...]
     bars: tuple[tuple[tuple[Look, int], ...], ...]
-    """Shares of a folded box, below its first line: one for each strip that has nodes; none for an op."""
+    """Bars of a folded box, below its first line: one for each strip that has nodes; none for an op."""
     look: Look | None
-    """Fill of an op's box; None for a folded one."""
+    """Fill of an op's box; None for a folded box."""
     corners: str
     outlines: int
     stroke: str
@@ -129,8 +128,8 @@ class Sheet:
     """Title of the legend."""
     legend: tuple[Category, ...]
     notes: tuple[tuple[str, str], ...]
-    """``(kind, text)`` behind the legend; a kind is ``"copy"``, ``"control"``, ``"alarm"``, ``"mark"``, ``"path"``,
-    ``"trace"``, ``"moved"`` or ``"plain"``."""
+    """``(kind, text)`` of notes after the legend; a kind is ``"copy"``, ``"control"``, ``"alarm"``, ``"mark"``,
+    ``"path"``, ``"trace"``, ``"moved"`` or ``"plain"``."""
     marks: Marks = field(default=NO_MARKS, repr=False)
 
     @property
@@ -163,10 +162,10 @@ def sheet_of(
     """Return the contents of a drawing's picture.
 
     Args:
-        drawing: what to show.
-        colour: what the colours mean; the assigned device if None.
-        marks: what to point out.
-        costs: what a predicted step takes, to be shown by folded boxes.
+        drawing: drawing to show.
+        colour: colouring; None: by assigned device.
+        marks: marks to show.
+        costs: cost of a predicted step, for folded boxes.
     """
     colour = colour or colouring(drawing.view, "assigned")
     faces = _faces(drawing, colour, marks, costs)
@@ -209,7 +208,6 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts |
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
     path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
     facts = box_facts(drawing, costs)
-    differs = differences(drawing.view)
     faces = []
     for i, box in enumerate(drawing.boxes):
         extra = (matches[i], moved[i], path[i])
@@ -233,11 +231,18 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts |
                     extra,
                     facts[i],
                     contents,
-                    differs.get(tree.index.get(box.name, -1), "") if box.kind == "scope" else "",
+                    _differs(drawing, box),
                     tree.has_room,
                 )
             )
     return faces
+
+
+def _differs(drawing: Drawing, box: Box) -> str:
+    """Return how a box differs from equal layers or towers; ``""`` if it does not."""
+    if box.kind != "scope":
+        return ""
+    return differences(drawing.view).get(outline(drawing.view).index.get(box.name, -1), "")
 
 
 def _per_box(drawing: Drawing, nodes: np.ndarray | None) -> list[int]:
@@ -268,7 +273,7 @@ def _op(
     said = colour.texts(node)
     if said:
         lines.append(Line(((said, "fill"),)))
-    # As wide on a GPU as on the CPU, so that a switch that moves it leaves the layout.
+    # As wide for a GPU as for the CPU, so that a switch that moves it keeps the layout.
     width = text_width(" · ".join(filter(None, (shortened(box.op_type, LABEL_WIDTH), "GPU:0"))), _SMALL)
     if request:
         shown_request = shortened(request, LABEL_WIDTH)
@@ -357,7 +362,7 @@ def _folded(
     unmet: tuple[tuple[str, str], ...] = ()
     if box.unmet:
         unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),)
-    # In one line with the devices, so that a switch that moves nodes leaves the layout.
+    # On one line with the devices, so that a switch that moves nodes keeps the layout.
     beside = (("  ", "ink"), *unmet) if unmet and has_room else ()
     lines = [title, Line(((text, "ink"), *beside))]
     if len(shares) > 1 and total is None and not is_plain and not has_room:
@@ -530,6 +535,8 @@ def _notes(drawing: Drawing, marks: Marks, costs: NodeCosts | None) -> list[tupl
         notes.append(("alarm", words("note_unmet", requests=counted(drawing.unmet, "request"))))
     if drawing.guilty:
         notes.append(("alarm", words("note_guilty", nodes=counted(drawing.guilty, "node"))))
+    if any(_differs(drawing, box) for box in drawing.boxes):
+        notes.append(("alarm", words("note_differs")))
     if costs is not None:
         notes.append(("plain", words("note_costs")))
     if drawing.backward:

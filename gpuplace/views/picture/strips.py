@@ -1,7 +1,7 @@
 """Wrap long and wide pictures for a canvas: ranks in several strips, wide ranks in rows.
 
-Graphviz draws a chain of fifty layers as a ribbon of which nothing can be read. Here the ranks are cut into strips that
-stand side by side, each read downwards, and a rank that is wider than the canvas stands in several rows::
+Graphviz draws a chain of fifty layers as a long ribbon, too small to read. Here the ranks are cut into strips side by
+side, each read downwards, and a rank that is wider than the canvas is split into rows::
 
     a ─> b ─> ... ─> f          a   c   e
                           ->    │   │   │
@@ -34,23 +34,23 @@ _GAPS = {False: (16.0, 28.8), True: (9.0, 18.0)}
 """Distances between boxes and between ranks in points, and whether they are tight."""
 _STRIP_GAP = 30.0
 _MOST = 8
-"""Most strips of a picture."""
+"""Maximum number of strips in a picture."""
 _CLUSTER = 26.0
 """Height that a scope's frame adds to its first and last rank, in points."""
 
 
 @dataclass(frozen=True)
 class Strips:
-    """How a picture is wrapped."""
+    """The wrapping of a picture."""
 
     strip_of: dict[str, int]
-    """Id of a box -> its strip from the left; empty for a single strip."""
+    """Box id -> its strip from the left; empty for a single strip."""
     count: int
     """Number of strips."""
     rows: tuple[tuple[str, str], ...]
-    """Pairs of upper and lower box of one rank."""
+    """Pairs of upper and lower box of the same rank."""
     is_tight: bool = False
-    """Whether boxes stand closer than usual."""
+    """Whether boxes are closer than usual."""
 
 
 def gaps(is_tight: bool) -> tuple[float, float]:
@@ -73,9 +73,9 @@ def strips(
 
     Args:
         drawing: boxes and lines.
-        sizes: id of a box -> width and height in points.
+        sizes: box id -> width and height in points.
         canvas: width and height in points.
-        is_tight: boxes stand closer to each other.
+        is_tight: whether boxes are closer to each other.
     """
     box_gap, rank_gap = gaps(is_tight)
     if drawing.shelved:
@@ -93,7 +93,7 @@ def strips(
     heights = [max(sizes[box][1] for box in row) + rank_gap for row in order]
     widths = [sum(sizes[box][0] + box_gap for box in row) for row in order]
     size, cuts = _best_cuts(heights, widths, bounds, canvas)
-    if size > 1.0:  # an open scope is cut where the picture would be too small otherwise
+    if size > 1.0:  # an open scope is cut only if the picture would be too small otherwise
         size, cuts = min((size, cuts), _best_cuts(heights, widths, [True] * len(order), canvas))
     if not cuts:
         return Strips({}, 1, tuple(rows), is_tight)
@@ -107,7 +107,7 @@ def strips(
 def ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
     """Return the rank of each box: the longest path to it; a box without inputs is just above its first consumer.
 
-    Lines that close a circle are left out.
+    Lines that close a cycle are ignored.
     """
     after: dict[str, list[str]] = {box: [] for box in boxes}
     for src, dst in pairs:
@@ -157,7 +157,7 @@ def _rows(
     order: list[list[str]] = []
     for level in levels:
         total = sum(sizes[box][0] + gap for box in level)
-        is_wide = total > width and not towers & set(level)  # towers stand beside each other
+        is_wide = total > width and not towers & set(level)  # towers stay side by side
         columns = math.ceil(len(level) / math.ceil(total / width)) if is_wide else len(level)
         rows = [level[i : i + columns] for i in range(0, len(level), columns)]
         for upper, lower in zip(rows, rows[1:], strict=False):
@@ -197,7 +197,7 @@ def _best_cuts(
         height = max(sum(heights[part]) for part in parts)
         width = sum(max(widths[part], default=0.0) + _STRIP_GAP for part in parts)
         size = max(height / canvas[1], width / canvas[0])
-        if size < best[0] * 0.97:  # more strips only where it is worth it
+        if size < best[0] * 0.97:  # more strips only if it pays off
             best = (size, cuts)
     return best
 

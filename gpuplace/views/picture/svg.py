@@ -1,8 +1,8 @@
 """Write a laid-out sheet as SVG that the explorer can restyle and click.
 
-Elements are those that Graphviz writes: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link that carries the
-tooltip, and the ids and classes of `gpuplace.views.picture.dot`. What Graphviz cannot draw is added: hatches, and
-labels that are put beside their lines after the layout, where the least is below them.
+Elements are those that Graphviz writes: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link with the tooltip,
+and the ids and classes of `gpuplace.views.picture.dot`. It adds two things that Graphviz cannot draw: hatches, and
+labels placed after the layout where they cover least.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DIM = 0.28
 """Opacity of dimmed parts."""
 MARGIN = 8.0
 _LEGEND_WIDTH = 480.0
-"""Least width of a legend."""
+"""Minimum width of a legend."""
 _ROW = 21.0
 _ARROW = 6.0
 _LINE = RULES["line"]
@@ -83,9 +83,9 @@ def svg_text(
     """Return the picture as an ``<svg>`` element.
 
     Args:
-        sheet: what to draw.
-        layout: where its boxes are.
-        options: how it looks.
+        sheet: sheet to draw.
+        layout: positions of its boxes.
+        options: options of the picture.
     """
     writer = _Writer(
         sheet,
@@ -394,7 +394,7 @@ def _words(
     more += f' text-anchor="{anchor}"' if anchor else ""
     if halo:
         more += f' class="halo" paint-order="stroke" stroke="{halo}" stroke-width="3" stroke-linejoin="round"'
-    # Blanks at the ends and in a row stay: names may have them.
+    # Repeated blanks and blanks at the ends are kept: names may contain them.
     return (
         f'<text xml:space="preserve" x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}"{more}>'
         f"{_xml(text)}</text>\n"

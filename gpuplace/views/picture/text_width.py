@@ -5,8 +5,8 @@ True
 >>> fitted("gradients/tower_0/MatMul", 60, 9)
 'gradie…atMul'
 
-The widths are those of the Adobe font metrics of Helvetica, in thousandths of the size; letters outside ASCII count as
-an average one, and wide ones (East Asian) as a full square.
+The widths are those of the Adobe font metrics of Helvetica, in thousandths of the size. Letters outside ASCII count as
+average ones, and wide ones (East Asian) as a full square.
 """
 
 from __future__ import annotations

@@ -35,11 +35,12 @@ class Wire:
 def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
     """Return the looks of a drawing's links.
 
-    Folded boxes say what is copied, and lines between ops; of lines by which the same is copied one has a label.
+    Folded boxes describe their copies, and lines between ops do. If several lines carry the same copy, only one has a
+    label.
 
     Args:
         drawing: boxes and lines.
-        marks: what is pointed out.
+        marks: marks to show.
     """
     path = _path_links(drawing, marks)
     is_op = {box.id: box.kind == "op" for box in drawing.boxes}

@@ -88,7 +88,7 @@ def fields_block(
 
 
 def error_card(error: BaseException) -> dict[str, Any]:
-    """Return an error for the page: its class, TensorFlow's sentence and the facts."""
+    """Return an error for the page: its class, TensorFlow's message and the facts."""
     facts = [[label, str(text)] for label, text in getattr(error, "facts", {}).items()]
     if hint := getattr(error, "hint", None):
         facts.append(["try", str(hint)])

@@ -4,7 +4,7 @@
 >>> cause, fix = "GPU:1 has nothing to do.", "Build 2 towers."
 >>> one = Finding("idle GPU", "GPU:1 is idle", cause, fix, "...", (), ("GPU:1",), 0.01)
 >>> print(findings_text(Findings((one,), 0.04, (("savers", 7),))))
-What stands out:
+Findings:
 1. GPU:1 is idle (saves 10 ms of 40 ms, 25%)
    cause  GPU:1 has nothing to do.
    fix    Build 2 towers.
@@ -29,11 +29,11 @@ def findings_text(findings: Findings) -> str:
     """Return findings as text, a few lines each.
 
     Args:
-        found: the findings.
+        found: findings to print.
     """
     if findings.skipped:
         return findings.skipped
-    lines = ["What stands out:"] if findings.rows else [NOTHING]
+    lines = ["Findings:"] if findings.rows else [NOTHING]
     for number, finding in enumerate(findings.rows, 1):
         saved = saving_text(finding, findings.step_time)
         lines.append(f"{number}. {finding.headline}{f' ({saved})' if saved else ''}")
@@ -46,7 +46,7 @@ def below(findings: Findings) -> list[str]:
     """Return the sentences below the findings: the harmless nodes, and the assumptions.
 
     Args:
-        found: the findings.
+        found: findings to print.
     """
     return [text for text in (harmless_text(findings.harmless), *findings.notes) if text]
 
@@ -70,7 +70,7 @@ def findings_html(findings: Findings) -> str:
     """Return findings as HTML, with the code of each fix below its cause.
 
     Args:
-        found: the findings.
+        found: findings to print.
     """
     if findings.skipped:
         return f"<p>{escape(findings.skipped)}</p>"
@@ -82,7 +82,7 @@ def findings_html(findings: Findings) -> str:
             f"<li><b>{escape(finding.headline)}</b>{f' ({escape(saved)})' if saved else ''}<br>"
             f"{escape(finding.cause)}<br>{escape(finding.fix)}{code}</li>"
         )
-    shown = f"<p>What stands out:</p><ol>{''.join(items)}</ol>" if items else f"<p>{NOTHING}</p>"
+    shown = f"<p>Findings:</p><ol>{''.join(items)}</ol>" if items else f"<p>{NOTHING}</p>"
     return shown + "".join(f"<p>{escape(text)}</p>" for text in below(findings))
 
 
@@ -90,7 +90,7 @@ def findings_json(findings: Findings) -> list[dict[str, Any]]:
     """Return findings as JSON values; times in seconds, sizes in bytes.
 
     Args:
-        found: the findings.
+        found: findings to convert.
     """
     return [
         {

@@ -115,7 +115,7 @@ def summary(placement: Any) -> str:
 
 
 def error_html(error: BaseException) -> str:
-    """Return an error: TensorFlow's sentence, the facts, and what to try."""
+    """Return an error: TensorFlow's message, the facts, and the hint."""
     message = getattr(error, "sentence", str(error))
     rows = list(getattr(error, "facts", {}).items())
     if hint := getattr(error, "hint", None):

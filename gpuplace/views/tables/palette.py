@@ -45,9 +45,9 @@ so the order is visible to everyone and in grey.
 PAPER: str = _COLOURS["paper"]
 """Fill of boxes without a category, and text colour on the darkest steps."""
 PATTERNS = ("rising", "dots", "level", "crossed", "falling", "upright", "grid", "rings")
-"""Hatch patterns, one per fill, for print without colour; ``""`` is none."""
+"""Hatch patterns, one for each fill, for print without colour; ``""`` means no pattern."""
 MOST_CATEGORIES = 2 * len(GPU_FILLS)
-"""Number of categories with a look of their own; all further ones share one."""
+"""Number of categories with their own look; all further ones share one."""
 
 NO_DEVICE = ""
 """The name that represents "no device"."""

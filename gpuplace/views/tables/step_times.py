@@ -1,4 +1,4 @@
-"""Measured time and bytes of each node in one step, from the ``step_stats`` of a ``RunMetadata``.
+"""Time and bytes of each node in one step, measured or predicted, from the ``step_stats`` of a ``RunMetadata``.
 
 A node can occur in several lists: in that of its device, where TensorFlow records the launch of its kernel, and in
 those of the device's streams (``.../stream:all``, node name ``MatMul:MatMul``), with the kernel's own time. Times in
@@ -33,6 +33,17 @@ def devices_of(run_metadata: RunMetadata) -> Any:
             f"run_metadata must be a RunMetadata or a StepStats, not {type(run_metadata).__name__}"
         )
     return devices
+
+
+def is_predicted(run_metadata: RunMetadata) -> bool:
+    """Return whether a step was predicted: only a prediction records the end of the step, as ``_SINK``.
+
+    Raises:
+        TypeError: `run_metadata` has no ``dev_stats``.
+    """
+    return any(
+        stats.node_name == "_SINK" for device in devices_of(run_metadata) for stats in device.node_stats
+    )
 
 
 def measured_us(view: PlacementView, run_metadata: RunMetadata) -> np.ndarray:

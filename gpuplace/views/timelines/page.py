@@ -28,6 +28,7 @@ from gpuplace.views.tables.palette import (
 )
 from gpuplace.views.tables.scale import time_scale
 from gpuplace.views.tables.text import counted, printable, shortened
+from gpuplace.views.timelines.lane_rows import nearly_empty
 from gpuplace.views.timelines.step_timeline import MOVING_OPS, StepTimeline
 from gpuplace.views.timelines.text import (
     COPY_COLUMNS,
@@ -42,8 +43,6 @@ from gpuplace.views.timelines.text import (
 COLOURS = ("device", "op type", "time")
 """Available colourings of the boxes."""
 _MAX_TYPES = 14
-_NEARLY_EMPTY = 0.02
-"""Busy share of a lane below which it is drawn thin."""
 _MAX_NOTES = 6
 _MAX_COPIES = 200
 _ON_PATH, _TRANSFER = 1, 2
@@ -86,9 +85,7 @@ def thin_lanes(timeline: StepTimeline) -> np.ndarray:
     lanes = timeline.lanes
     if not lanes:
         return np.zeros(0, dtype=bool)
-    length = timeline.end_us - timeline.start_us
-    busy = np.bincount(timeline.lane, length, len(lanes)) if len(timeline) else np.zeros(len(lanes))
-    empty = busy < _NEARLY_EMPTY * max(timeline.total_us, 1e-9)
+    empty = nearly_empty(timeline)
     firsts = {lane.device: number for number, lane in reversed(list(enumerate(lanes)))}
     return np.array(
         [

@@ -1,10 +1,10 @@
 """Reads a measured step, TensorFlow's or this package's, into a `StepTimeline`.
 
-No graph is needed: the inputs of a node are read from its label (``c = Add(a, b:1, ^d)``), and copies from the labels
-of ``_Send`` and ``_Recv`` if both exist, else from an input that another device produced (``a/_3``). Repeated
-information is read once:
+No graph is needed: the inputs of a node are read from its label (``c = Add(a, b:1, ^d)``). Copies are read from the
+labels of ``_Send`` and ``_Recv`` if both exist, otherwise from an input that another device produced (``a/_3``).
+Repeated information is read once:
 
-- ``/host:CPU`` of 1.15 repeats the nodes with their threads, which are taken from it;
+- ``/host:CPU`` of 1.15 repeats the nodes with their threads; the threads are read from it;
 - the streams of a GPU repeat its nodes with the times of their kernels: they get lanes of their own if the times
   differ, which they do not on a simulated GPU;
 - both ``/memcpy`` and the streams contain the copies of a GPU: they are taken from one of them, or from sends and
@@ -260,7 +260,7 @@ def step_timeline(run_metadata: RunMetadata, placement: Any = None) -> StepTimel
     if not events:
         raise ValueError(
             "The step_stats are empty: run with options=RunOptions(trace_level=RunOptions.FULL_TRACE), "
-            "run_metadata=metadata, and give that metadata"
+            "run_metadata=metadata, and pass that metadata"
         )
     for number, event in enumerate(events):
         event.number = number

@@ -1,7 +1,8 @@
 """Static picture of a timeline: lanes of boxes, copies as arrows with their sizes, the critical path outlined.
 
 Boxes narrower than a line are merged with their neighbours, so that a step of 100,000 nodes becomes a picture of a few
-thousand boxes. The interactive view, `gpuplace.jupyter.timeline_view`, shows all of them.
+thousand boxes. Nearly empty lanes of a device share a row. The interactive view, `gpuplace.jupyter.timeline_view`,
+shows all boxes and lanes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from gpuplace.views.tables.palette import INK, DeviceStyle, Theme, device_label,
 from gpuplace.views.tables.scale import time_text
 from gpuplace.views.tables.size_text import bytes_text
 from gpuplace.views.tables.text import shortened
+from gpuplace.views.timelines.lane_rows import rows_of
 from gpuplace.views.timelines.step_timeline import Copy, StepTimeline
 from gpuplace.views.timelines.text import share_text
 
@@ -36,7 +38,7 @@ _LETTER = 6.1
 _MAX_ARROWS = 60
 _MAX_SIZES = 14
 """Maximum number of copies whose size is written beside the arrow."""
-_MAX_LANES = 40
+_MAX_ROWS = 40
 
 
 class Box(NamedTuple):
@@ -113,22 +115,23 @@ def timeline_svg(timeline: StepTimeline, theme: str = "light", width: int = 960)
 class _Picture:
     def __init__(self, timeline: StepTimeline, look: Theme, width: int) -> None:
         self.timeline, self.look, self.width = timeline, look, width
+        self.rows, self.row_of = rows_of(timeline)
         widths, previous = [], ""
-        for lane in timeline.lanes:
-            beside = _SHARE if lane.device != previous else 4
-            widths.append(26 + int(_LETTER * len(shortened(lane.label, _MAX_LETTERS))) + beside)
-            previous = lane.device
+        for row in self.rows:
+            beside = _SHARE if row.device != previous else 4
+            widths.append(26 + int(_LETTER * len(shortened(row.label, _MAX_LETTERS))) + beside)
+            previous = row.device
         self.left = min(max(_LEFT, *widths, 0), _MAX_LEFT)
         self.room = width - self.left - _RIGHT
         self.total = timeline.total_us or 1.0
-        self.lanes = min(len(timeline.lanes), _MAX_LANES)
+        self.shown = min(len(self.rows), _MAX_ROWS)
         self.tops: list[float] = []
         top = float(_TOP)
-        for number, lane in enumerate(timeline.lanes[: self.lanes]):
+        for number, row in enumerate(self.rows[: self.shown]):
             if number:
-                top += _LANE + (_BETWEEN if lane.device != timeline.lanes[number - 1].device else 0)
+                top += _LANE + (_BETWEEN if row.device != self.rows[number - 1].device else 0)
             self.tops.append(top)
-        self.height = top + _LANE + (20 if self.lanes < len(timeline.lanes) else 6)
+        self.height = top + _LANE + (20 if self.shown < len(self.rows) else 6)
 
     def x(self, time_us: float) -> float:
         return self.left + time_us / self.total * self.room
@@ -164,28 +167,28 @@ class _Picture:
     def labels(self) -> Iterator[str]:
         shares = {use.device: use.share for use in self.timeline.uses}
         labelled = set()
-        task = self.timeline.lanes[0].task if self.lanes else ""
-        for lane, top in zip(self.timeline.lanes, self.tops, strict=False):
-            if lane.task != task:
-                task, y = lane.task, top - (_LANE - _BAR + _BETWEEN) / 2
+        task = self.rows[0].task if self.rows else ""
+        for row, top in zip(self.rows, self.tops, strict=False):
+            if row.task != task:
+                task, y = row.task, top - (_LANE - _BAR + _BETWEEN) / 2
                 yield f'<line class="tick" x1="8" y1="{y:.1f}" x2="{self.width - _RIGHT}" y2="{y:.1f}"/>'
             yield f'<rect class="lane" x="{self.left}" y="{top:.1f}" width="{self.room}" height="{_BAR}" rx="2"/>'
-            label = escape(shortened(lane.label, _MAX_LETTERS))
-            if lane.device not in labelled:
-                labelled.add(lane.device)
-                style = device_style(lane.device)
+            label = escape(shortened(row.label, _MAX_LETTERS))
+            if row.device not in labelled:
+                labelled.add(row.device)
+                style = device_style(row.device)
                 yield _chip(8, top + 3, style, self.look)
-                label += f'<tspan class="faint" dx="6">{escape(share_text(shares[lane.device]))} busy</tspan>'
+                label += f'<tspan class="faint" dx="6">{escape(share_text(shares[row.device]))} busy</tspan>'
             yield f'<text x="26" y="{top + 13.5:.1f}">{label}</text>'
-        if self.lanes < len(self.timeline.lanes):
-            more = len(self.timeline.lanes) - self.lanes
+        if self.shown < len(self.rows):
+            more = sum(len(row.lanes) for row in self.rows[self.shown :])
             yield f'<text class="faint" x="{self.left}" y="{self.height - 8:.0f}">and {more:,} more lanes</text>'
 
     def boxes(self) -> Iterator[str]:
         timeline = self.timeline
         lit = []
         for box in boxes_of(timeline, 1.2 * self.total / self.room):
-            if box.lane >= self.lanes:
+            if self.row_of[box.lane] >= self.shown:
                 continue
             drawn = self.box(box)
             if box.is_on_path:
@@ -195,7 +198,7 @@ class _Picture:
         yield from lit
 
     def box(self, box: Box) -> str:
-        timeline, top = self.timeline, self.tops[box.lane]
+        timeline, top = self.timeline, self.tops[self.row_of[box.lane]]
         x, width = self.x(box.start_us), max((box.end_us - box.start_us) / self.total * self.room, 1.0)
         style = device_style(timeline.lanes[box.lane].device)
         fill = "url(#moving)" if box.is_transfer else style.fill
@@ -226,8 +229,8 @@ class _Picture:
         chosen = sorted(timeline.copies, key=lambda copy: (-(copy.nbytes or 0), copy.start_us))[:_MAX_ARROWS]
         taken: list[tuple[float, float]] = []
         for number, copy in enumerate(chosen):
-            first, last = int(timeline.lane[copy.sent]), int(timeline.lane[copy.received])
-            if max(first, last) >= self.lanes:
+            first, last = (int(self.row_of[timeline.lane[event]]) for event in (copy.sent, copy.received))
+            if max(first, last) >= self.shown:
                 continue
             yield from self.arrow(copy, first, last, taken if number < _MAX_SIZES else None)
 

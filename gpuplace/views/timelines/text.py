@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpuplace.display import safe_text
@@ -9,10 +11,11 @@ from gpuplace.views.tables.palette import device_label
 from gpuplace.views.tables.scale import time_text
 from gpuplace.views.tables.size_text import bytes_text
 from gpuplace.views.tables.text import shortened, table_text
+from gpuplace.views.timelines.lane_rows import rows_of
 from gpuplace.views.timelines.step_timeline import Gap, StepTimeline
 
 _CELLS = 60
-_MAX_LANES = 24
+_MAX_ROWS_OF_LANES = 24
 _MAX_ROWS = 8
 _MAX_GAPS = 3
 USE_COLUMNS = ("device", "ops", "busy", "share of step", "copies in", "bytes in", "longest gap")
@@ -20,17 +23,18 @@ COPY_COLUMNS = ("tensor", "from", "to", "bytes", "start", "duration")
 
 
 def timeline_text(timeline: StepTimeline) -> str:
-    """Render a timeline: summary, a bar per lane, device use, copies, critical path, longest gaps and hints.
+    """Render a timeline: summary, bars of lanes, device use, copies, critical path, longest gaps and hints.
 
     A cell of a bar is ``#`` for an op on the critical path, ``=`` for another op, ``>`` for a copy, and ``.`` if the
-    lane is idle.
+    lane is idle. Nearly empty lanes of a device share a bar.
     """
     parts = [timeline.text]
-    shown = timeline.lanes[:_MAX_LANES]
-    width = max((len(lane.label) for lane in shown), default=0)
-    parts += [f"{lane.label:<{width}}  {_bar(timeline, number)}" for number, lane in enumerate(shown)]
-    if len(timeline.lanes) > len(shown):
-        parts.append(f"and {len(timeline.lanes) - len(shown):,} more lanes")
+    rows, _ = rows_of(timeline)
+    shown = rows[:_MAX_ROWS_OF_LANES]
+    width = max((len(row.label) for row in shown), default=0)
+    parts += [f"{row.label:<{width}}  {_bar(timeline, row.lanes)}" for row in shown]
+    if len(rows) > len(shown):
+        parts.append(f"and {sum(len(row.lanes) for row in rows[len(shown) :]):,} more lanes")
     parts.append(table_text(USE_COLUMNS, use_rows(timeline)))
     if timeline.copies:
         parts.append(table_text(COPY_COLUMNS, copy_rows(timeline), limit=_MAX_ROWS))
@@ -86,8 +90,8 @@ def copy_rows(timeline: StepTimeline) -> list[tuple[str, ...]]:
     ]
 
 
-def _bar(timeline: StepTimeline, lane: int) -> str:
-    chosen = np.flatnonzero(timeline.lane == lane)
+def _bar(timeline: StepTimeline, lanes: Sequence[int]) -> str:
+    chosen = np.flatnonzero(np.isin(timeline.lane, lanes))
     cells = np.zeros(_CELLS, dtype=np.int64)
     rank = np.where(timeline.is_on_path & ~timeline.is_transfer, 3, np.where(timeline.is_transfer, 1, 2))
     total = timeline.total_us or 1.0

@@ -98,7 +98,7 @@ export function boxCard(box) {
   const asked = box.requests.size
     ? words("card_asked", { requests: [...box.requests].join(", ") })
     : words("card_nothing_asked");
-  const unmetText = box.unmet ? `\n${words("card_unmet", { requests: counted(box.unmet, "request") })}` : "";
+  const unmetText = box.unmet ? "; " + words("card_unmet", { requests: counted(box.unmet, "request") }) : "";
   return {
     name: fullNameOf(box),
     kind: `${kindOf(box)}, ${counted(box.count, "node")}`,

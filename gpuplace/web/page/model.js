@@ -20,6 +20,7 @@ import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
 import { hasBody, open, trail } from "gpuplace/page/data.js";
 import { lanesDrawing } from "gpuplace/page/lanes.js";
 import { drawing } from "gpuplace/page/picture.js";
+import { differsText } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, searcher, words } from "gpuplace/text.js";
 
@@ -154,6 +155,7 @@ export class Model {
     if (DATA.copies.length) notes.push(["copy", `╌╌ ${DATA.copyText}`]);
     if (unmet.size) notes.push(["alarm", words("note_unmet", { requests: counted(unmet.size, "request") })]);
     if (guilty.size) notes.push(["alarm", words("note_guilty", { nodes: counted(guilty.size, "node") })]);
+    if (this.drawn.boxes.some(differsText)) notes.push(["alarm", words("note_differs")]);
     if (DATA.costs) notes.push(["plain", words("note_costs")]);
     if (this.state.backward === "on") notes.push(["plain", words("note_backward")]);
     if (isTraining) notes.push(["plain", words("note_strips", { strips: STRIPS.join(", ") })]);

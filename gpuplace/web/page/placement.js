@@ -44,7 +44,7 @@ function offerColours() {
   const change = () => model.send({ type: "colour", name: choice.value });
   const choice = element("select", {
     id: "colour-by",
-    title: "What colours mean",
+    title: "Colour legend",
     "data-shortcut": "j",
     onchange: change,
   }, ...options);
@@ -78,7 +78,7 @@ function offerViews() {
   const button = (text, title, onclick, key) =>
     element("button", { type: "button", title, "aria-label": title, "data-shortcut": key, onclick }, text);
   graph.querySelector(".gp-tools").append(
-    button("Save view", "Save view: what is open, coloured, lit and selected, as a file", save, "e"),
+    button("Save view", "Save view: open scopes, colouring, highlights and selection, as a file", save, "e"),
     button("Open view", "Open view: one that was saved", () => file.click(), "E"),
     button("?", "Keys (?)", () => document.body.dispatchEvent(new CustomEvent("gp-help")), null),
     file,

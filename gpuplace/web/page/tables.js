@@ -79,7 +79,7 @@ function errorBlock(error) {
   );
 }
 
-const askedOf = (n) => (requestOf(n) ? `${unmet.has(n) ? "≠ " : ""}${requestOf(n)}` : "");
+const askedOf = (n) => (requestOf(n) ? (unmet.has(n) ? "≠ " : "") + requestOf(n) : "");
 
 function nodeColumns() {
   const of = [nameOf, typeOf, askedOf, lookOf];

@@ -15,7 +15,7 @@ export function showTrail(graph) {
   graph.before(
     element("nav", {
       class: "gp-trail",
-      "aria-label": DATA.isFix ? "What was changed" : "Where this function is called",
+      "aria-label": DATA.isFix ? "Changed setting" : "Where this function is called",
     }, ...steps),
   );
   if (DATA.isFix) document.getElementById("refused").hidden = true;

@@ -96,8 +96,8 @@ function copyTexts({ copies }) {
   return found;
 }
 
-/** How a layer differs from its copies. */
-const differsText = (box) => (box.kind === "scope" ? differs.get(box.scopes[0]) ?? "" : "");
+/** How a layer or tower differs from equal ones. */
+export const differsText = (box) => (box.kind === "scope" ? differs.get(box.scopes[0]) ?? "" : "");
 
 /** What a box takes of the predicted step: seconds, its part of those of all nodes, and bytes of variables. */
 function costOf(box) {

@@ -283,10 +283,10 @@ function render({ model, el }) {
     const waiting = number - answered;
     const text = {
       busy: `The kernel is busy. ${
-        waiting === 1 ? "What you asked for waits" : `${waiting} requests wait`
+        waiting === 1 ? "Your change is waiting" : `${waiting} requests wait`
       } and will be answered when it is free.`,
       gone:
-        "No longer connected: the kernel was restarted or has ended. This is the last picture; run the cell again to go on.",
+        "No longer connected: the kernel was restarted or has ended. This is the last picture; run the cell again to continue.",
     }[state];
     banner.hidden = !text;
     if (banner.textContent !== (text ?? "")) banner.textContent = text ?? "";

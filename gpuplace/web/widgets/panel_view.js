@@ -162,7 +162,7 @@ function render({ model, el }) {
       case "buttons":
         return element(
           "div",
-          { class: "gp-buttons", role: "group", "aria-label": block.label ?? "What can be done" },
+          { class: "gp-buttons", role: "group", "aria-label": block.label ?? "Actions" },
           ...buttonsOf(block.buttons),
         );
       case "trail":

@@ -79,12 +79,12 @@ def test_sizes_come_from_tensors():
         ("3", "no list of traceEvents"),
         ('{"traceEvents": {}}', "no list of traceEvents"),
         ("[" * 100_000, "nested too deeply"),
-        ("[3]", "event 0 of the trace is not whole: TypeError"),
-        ('[{"ph": "M", "name": "process_name", "pid": 1}]', "event 0 of the trace is not whole: KeyError"),
+        ("[3]", "event 0 of the trace is incomplete: TypeError"),
+        ('[{"ph": "M", "name": "process_name", "pid": 1}]', "event 0 of the trace is incomplete: KeyError"),
         (
             '[{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "a Compute"}},'
             '{"ph": "X", "pid": 1, "tid": 0, "ts": 1e999, "dur": 2, "args": {"name": "b", "op": "c"}}]',
-            "event 1 of the trace is not whole: OverflowError",
+            "event 1 of the trace is incomplete: OverflowError",
         ),
     ],
 )
@@ -121,4 +121,4 @@ def test_whatever_json_holds_is_a_step_or_a_value_error(events):
     try:
         step_of_trace(json.dumps([begin, *events]))
     except ValueError as error:
-        assert "is not whole" in str(error)
+        assert "is incomplete" in str(error)

@@ -159,7 +159,7 @@ def test_a_node_that_runs_twice_has_the_kernels_of_each_time(tmp_path):
 
 
 def test_a_log_folder_is_its_newest_profile(tmp_path):
-    with pytest.raises(NotFoundError, match="holds no profile"):
+    with pytest.raises(NotFoundError, match="contains no profile"):
         load_run_metadata(tmp_path)
     for run in ("2024_01_02_03_04_05", "2023_12_31_00_00_00"):
         (tmp_path / "train" / "plugins" / "profile" / run).mkdir(parents=True)
@@ -176,7 +176,7 @@ def test_a_log_folder_is_its_newest_profile(tmp_path):
     ("name", "data", "error", "message"),
     [
         ("a.xplane.pb", b"\xff\xfe nothing", DataLossError, "as a profile"),
-        ("a.xplane.pb", b"", InvalidArgumentError, "holds no op of TensorFlow"),
+        ("a.xplane.pb", b"", InvalidArgumentError, "contains no TensorFlow op"),
         ("a.trace.json", json.dumps([HOST_PROCESS, {"ph": "X", "pid": 1}]), DataLossError, "event 1 of"),
         ("a.trace.json.gz", gzip.compress(b"{"), DataLossError, "as the Chrome trace"),
         (

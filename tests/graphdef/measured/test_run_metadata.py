@@ -36,7 +36,7 @@ def test_every_form(step, tmp_path):
     [
         ("graph.pb", b"\xff\xfe nothing", DataLossError, "as RunMetadata or StepStats"),
         ("step.pbtxt", b"nodes {", DataLossError, "as RunMetadata or StepStats"),
-        ("empty.pb", b"", InvalidArgumentError, "holds no step_stats: nothing was measured"),
+        ("empty.pb", b"", InvalidArgumentError, "contains no step_stats: nothing was measured"),
         ("absent.pb", None, NotFoundError, "No such file"),
     ],
 )

@@ -192,7 +192,7 @@ def test_run_metadata_is_what_ran():
     functions = RunMetadata()
     functions.function_graphs.add().partition_graphs.add().CopyFrom(metadata.partition_graphs[0])
     assert list(gpuplace.place(functions, machine="1x V100")) == ["on_CPU"]
-    with pytest.raises(InvalidArgumentError, match="holds no graph") as caught:
+    with pytest.raises(InvalidArgumentError, match="contains measurements but no graph") as caught:
         gpuplace.place(RunMetadata())
     assert "output_partition_graphs=True" in caught.value.hint
 

@@ -68,14 +68,14 @@ def test_findings_come_first_and_follow_the_machine(explorer):
     explorer.feeds = {name: (4096, *shape[1:]) for name, shape in FEEDS.items()}
     found = explorer.estimate.findings
     heading, first = said(explorer)[1:3]
-    assert heading == {"kind": "heading", "text": "What stands out"}
+    assert heading == {"kind": "heading", "text": "Findings"}
     assert [row[0]["strong"] for row in first["rows"]] == [one.headline for one in found]
     assert found[0].headline == "Gradients of layers on GPU:1 run on GPU:0"
     explorer.machine = "1x Tesla K40c"
     assert said(explorer)[2]["text"].startswith("Nothing stands out")
     explorer.machine = "cpu"
     explorer.soft_placement = True
-    assert "What stands out" not in str(said(explorer))
+    assert "Findings" not in str(said(explorer))
 
 
 def test_it_follows_the_switches_and_undo(explorer):

@@ -24,7 +24,7 @@ def test_windows_of_signals_and_with_holes():
     "window, kind, more, sentence",
     [
         ([2, 2, 2, 2], "MAX", {}, "1 <= num_spatial_dims <= 3"),
-        ([2, 2], "MIN", {}, "there are AVG and MAX"),
+        ([2, 2], "MIN", {}, "use AVG or MAX"),
         ([2, 2], "MAX", {"strides": [3, 1]}, "strides > window_shape not supported"),
         ([2, 2], "MAX", {"strides": [2, 2], "dilations": [2, 2]}, "not supported in conjunction"),
         ([2, 2], "MAX", {"padding": "SAME", "dilations": [2, 2]}, "SAME padding is not implemented"),

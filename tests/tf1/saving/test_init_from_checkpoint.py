@@ -87,7 +87,7 @@ def test_the_operations_are_those_of_tensorflow(folder):
         (lambda v: {"rows": v}, ValueError, "Shape of variable v:0 ((2, 2)) doesn't match with"),
         (lambda v: {"first": "nowhere"}, ValueError, "Assignment map with scope only name nowhere should"),
         (lambda v: {"rows/": "/"}, ValueError, "Tensor rows/v (v in rows/) is not found in PLACE checkpoint"),
-        (lambda v: {"first": 3}, TypeError, "it is neither a variable, the name of one, nor a list"),
+        (lambda v: {"first": 3}, TypeError, "it is neither a variable, a variable's name, nor a list"),
         (lambda v: {"first": [v]}, TypeError, "it is neither a variable"),
         (lambda v: "first", TypeError, "assignment_map must be a dict"),
     ],

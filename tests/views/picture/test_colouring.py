@@ -163,6 +163,18 @@ def test_darker_is_more():
     assert found.title == "time in the measured step"
 
 
+def test_the_legend_says_whether_a_step_is_predicted():
+    with tf.Graph().as_default() as graph:
+        tf.matmul(tf.random_uniform([64, 64]), tf.random_uniform([64, 64]), name="product")
+        tf.zeros([4], name="aside")
+    step = tf.estimate(graph, "product", machine="1x V100")
+    found = colouring(step.placement, "time", run_metadata=step.run_metadata())
+    assert found.title == "time in the predicted step"
+    assert legend(found)[-1][0] == "does not run"
+    assert found.texts(step.placement.graph.index["aside"]) == "does not run"
+    assert "predicted" in colouring(step.placement, "memory", run_metadata=step.run_metadata()).title
+
+
 def test_measured_memory():
     found = colouring(towers(), "memory", run_metadata=stats(Const=4.0, MatMul=100.0))
     assert np.nansum(found.values) == 416

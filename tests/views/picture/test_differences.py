@@ -6,7 +6,7 @@ import gpuplace as tf
 from gpuplace.views.picture.differences import differences
 from gpuplace.views.picture.drawing import draw
 from gpuplace.views.picture.outline import outline
-from gpuplace.views.picture.sheet import sheet_of
+from gpuplace.views.picture.sheet import legend_text, sheet_of
 from gpuplace.views.tables.placement_view import view_of
 
 
@@ -43,6 +43,24 @@ def test_a_copy_on_another_device_is_marked_and_so_is_its_series():
     assert "block_3" in series and inside.startswith("1 of ")
     texts = {line.text for face in sheet_of(draw(view, [])).faces for line in face.lines}
     assert any(text.startswith("△ ") for text in texts)
+
+
+def test_layers_divided_among_devices_do_not_differ():
+    """In the order of the flow each device has its layers in a row; only a device that comes back is a difference."""
+
+    def layers(*gpus):
+        with tf.Graph().as_default() as graph:
+            x = tf.placeholder(tf.float32, [8, 16], name="x")
+            for layer, gpu in enumerate(gpus):
+                with tf.device(f"/gpu:{gpu}"), tf.variable_scope(f"layer_{layer}"):
+                    x = tf.layers.dense(x, 16, tf.nn.relu)
+        return view_of(tf.place(graph, "4x Tesla K20m"))
+
+    divided, mistaken = layers(0, 0, 0, 0, 1), layers(0, 0, 1, 0, 0)
+    assert told(divided) == {}
+    assert told(mistaken)["layer_2"] == "on GPU:1, others on GPU:0"
+    legends = [legend_text(sheet_of(draw(view, []))) for view in (divided, mistaken)]
+    assert ["△ differs from equal layers or towers" in legend for legend in legends] == [False, True]
 
 
 def test_a_tower_that_has_something_elsewhere_is_marked():

@@ -69,7 +69,7 @@ def test_shares_that_do_not_fit_are_counted():
 def test_numbers_are_summed_up():
     placement = tf.place(layered(2), machine="2x Tesla K40c")
     sheet = sheet_of(draw(placement, []), colouring(placement, "memory"))
-    assert texts(face_of(sheet, "tower_0"))[-1].endswith("in all")
+    assert texts(face_of(sheet, "tower_0"))[-1].endswith("in total")
 
 
 def test_matches_are_marked_and_counted_inside_folded_boxes():

@@ -42,7 +42,7 @@ FOUND = Findings((SHORT, SAVES, UNKNOWN), 0.04, (("savers", 1200),), notes=("A n
 
 def test_text():
     assert findings_text(FOUND).splitlines() == [
-        "What stands out:",
+        "Findings:",
         "1. The step does not fit (1 GiB short)",
         "   cause  It needs <more>.",
         "   fix    Use less.",

@@ -64,6 +64,19 @@ def test_many_lanes_are_counted():
     assert "and 20 more lanes" in timeline_svg(timeline) and "and 36 more lanes" in timeline_text(timeline)
 
 
+def test_nearly_empty_lanes_of_a_device_share_a_row():
+    """Thirty short ops beside long ones: three lanes have a row each, and one row has the other lanes."""
+    long = [entry(f"long{i}", f"long{i} = MatMul()", 90, 10_000) for i in range(3)]
+    short = [entry(f"short{i}", f"short{i} = Add()", 100, 40) for i in range(30)]
+    timeline = tf.timeline(step_of(CPU_0=[*long, *short]))
+    assert len(timeline.lanes) == 33
+    labels = [line.partition("  ")[0] for line in timeline_text(timeline).splitlines()[1:6]]
+    assert labels[:4] == ["CPU:0", "CPU:0 (2)", "CPU:0 (3)", "CPU:0 (30 more)"]
+    words = list(ElementTree.fromstring(timeline_svg(timeline)).itertext())
+    assert "CPU:0 (30 more)" in words and not any("(4)" in word for word in words)
+    assert sum("short" in word for word in words) == 30
+
+
 def test_an_unknown_theme(towers):
     with pytest.raises(ValueError, match="Unknown theme 'blue'"):
         towers.svg("blue")

@@ -1,1 +1,1 @@
-"""Arrays of tensors: ``TensorArray`` with a handle, as a list, and what is known of one."""
+"""Tensor arrays: ``TensorArray`` with a handle or as a tensor list, and their specs."""

@@ -1,6 +1,6 @@
-"""``tf.TensorArray``: an array of tensors that is written and read place by place, mostly in loops.
+"""``tf.TensorArray``: an array of tensors that is written and read by index, mostly in loops.
 
-What changes an array gives it again, with another flow; the older object is not to be used any more::
+Writes return the array with another flow; do not use the older object any more::
 
     array = tf.TensorArray(tf.float32, size=2)
     array = array.write(0, x).write(1, y)
@@ -42,28 +42,28 @@ class TensorArray:
     Args:
         dtype: dtype of the elements.
         size: number of elements, an int32 scalar; None only with ``handle``.
-        dynamic_size: whether it grows when something is written behind its end; None: no.
-        clear_after_read: whether a value can be read once only; None: yes.
-        tensor_array_name: name for messages; None: the one of the op.
-        handle: of another one, a resource tensor, instead of ``size``.
-        flow: of that one, a float32 scalar.
-        infer_shape: whether all elements have one shape.
-        element_shape: what is known of it; None: nothing.
-        colocate_with_first_write_call: whether it is placed with what is written to it first.
+        dynamic_size: whether writes beyond the end grow the array; None: no.
+        clear_after_read: whether a value can be read only once; None: yes.
+        tensor_array_name: name for messages; None: that of the op.
+        handle: handle of an existing array, a resource tensor, instead of ``size``.
+        flow: flow of the existing array, a float32 scalar.
+        infer_shape: whether all elements have the same shape.
+        element_shape: static shape of the elements; None: unknown.
+        colocate_with_first_write_call: whether to place the array with the first value written to it.
         name: name of the op.
 
     Raises:
-        ValueError: neither or both of ``size`` and ``handle``, or what does not go with a handle.
-        TypeError: a handle that is not a tensor.
+        ValueError: neither or both of ``size`` and ``handle`` are given, or an argument is incompatible with a handle.
+        TypeError: the handle is not a tensor.
     """
 
     handle: Any
-    """The array itself, a resource tensor; None for one that is a list of tensors."""
+    """The array itself, a resource tensor; None for a tensor list."""
     flow: Tensor
-    """What it waits for; the list, for such an array."""
+    """The flow that reads and writes wait for; for a tensor list, the list."""
 
     def __new__(cls, dtype: DTypeLike, size: Any = None, *args: Any, **kwargs: Any) -> TensorArray:
-        """An array; where loops are calls of functions, one that is a list of tensors."""
+        """Return an array; a tensor list where loops are function calls."""
         if cls is TensorArray and not _has_handle(args, kwargs):
             if control_flow_util.EnableControlFlowV2(get_default_graph()):
                 array: TensorArray = object.__new__(control_flow_util.functional("TensorArray"))
@@ -91,9 +91,9 @@ class TensorArray:
         self._dynamic_size = bool(dynamic_size)
         self.dtype = as_dtype(dtype).base_dtype
         self._beside: list[Tensor] | None = [] if colocate_with_first_write_call else None
-        """What it is placed with, once something was written; None if it stays where it is."""
+        """The tensors to place the array with, after the first write; None if it stays on its device."""
         self._known_shape = [as_shape(element_shape)]
-        """Shared with all that stand for the same array."""
+        """Shared by all objects of the same array."""
         self._infer_shape = infer_shape
         graph = get_default_graph()
         with name_scope(name, "TensorArray", [handle, size, flow]) as scope:
@@ -106,7 +106,7 @@ class TensorArray:
                 if colocate_with_first_write_call:
                     stack.enter_context(graph.device(None))
                     stack.enter_context(graph.colocate_with(None, ignore_existing=True))
-                made = apply_op(
+                op = apply_op(
                     "TensorArrayV3",
                     scope,
                     dtype=self.dtype,
@@ -117,37 +117,37 @@ class TensorArray:
                     clear_after_read=True if clear_after_read is None else clear_after_read,
                     tensor_array_name=tensor_array_name,
                 )
-            self.handle, self.flow = made.outputs
+            self.handle, self.flow = op.outputs
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the shape of the elements."""
+        """The static shape of the elements."""
         return self._known_shape[0]
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether it grows."""
+        """Whether writes beyond the end grow the array."""
         return self._dynamic_size
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """The same array behind another flow.
+        """Return the same array with another flow.
 
         Args:
-            flow: a float32 scalar; what it waits for has happened to the array.
+            flow: a float32 scalar that is available after earlier writes.
 
         Returns:
             A ``TensorArray`` with this flow.
         """
-        made = TensorArray(
+        array = TensorArray(
             self.dtype,
             handle=self.handle,
             flow=flow,
             infer_shape=self._infer_shape,
             colocate_with_first_write_call=self._beside is not None,
         )
-        made._dynamic_size = self._dynamic_size
-        made._beside, made._known_shape = self._beside, self._known_shape
-        return made
+        array._dynamic_size = self._dynamic_size
+        array._beside, array._known_shape = self._beside, self._known_shape
+        return array
 
     def _merge_shape(self, shape: TensorShape) -> None:
         if not shape.is_compatible_with(self.element_shape):
@@ -166,15 +166,15 @@ class TensorArray:
             yield
 
     def identity(self) -> TensorArray:
-        """The same array, by an operation of its own."""
+        """Return the same array, through a new operation."""
         return self.with_flow(reshaping.identity(self.flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """The array of its gradients for a source, which names a call of ``tf.gradients``.
+        """Return the array of gradients for a source, which identifies a call of ``tf.gradients``.
 
         Args:
-            source: the same for all gradients of one call; each source has an array of its own.
-            flow: what the array waits for, a float32 scalar; None: the flow of this one.
+            source: the same for all gradients of one call; each source has its own array.
+            flow: the flow to wait for, a float32 scalar; None: that of this array.
             name: name scope, and name of the operation.
 
         Returns:
@@ -189,29 +189,29 @@ class TensorArray:
                 ).outputs
                 with graph.control_dependencies([handle]):
                     flow = reshaping.identity(flow, name="gradient_flow")
-                made = TensorArray(
+                array = TensorArray(
                     self.dtype,
                     handle=handle,
                     flow=flow,
                     infer_shape=self._infer_shape,
                     colocate_with_first_write_call=False,
                 )
-                made._known_shape = self._known_shape
-                return made
+                array._known_shape = self._known_shape
+                return array
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
-        """An element.
+        """Return an element.
 
         Args:
-            index: its position, an int32 scalar from 0 on.
+            index: its index, an int32 scalar from 0.
             name: name of the operation.
 
         Returns:
-            A tensor of the dtype and, as far as known, the shape of the elements.
+            A tensor with the dtype and static shape of the elements.
 
         Raises:
-            InvalidArgumentError: at run time, there is no such element, it was read before and is cleared, or it was
-                never written and its shape is not known.
+            InvalidArgumentError: at run time, the element does not exist, was cleared by an earlier read, or was never
+                written and has no static shape.
         """
         value = new(
             "TensorArrayReadV3", name, handle=self.handle, index=index, flow_in=self.flow, dtype=self.dtype
@@ -220,20 +220,20 @@ class TensorArray:
         return value
 
     def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with an element written.
+        """Return the array with an element written.
 
         Args:
-            index: its position, an int32 scalar from 0 on.
+            index: its index, an int32 scalar from 0.
             value: the element, a tensor of the dtype of the array.
             name: name of the operation.
 
         Returns:
-            A ``TensorArray`` to be used from now on.
+            The ``TensorArray`` to use from now on.
 
         Raises:
-            ValueError: ``value`` has another shape than the elements before it.
-            InvalidArgumentError: at run time, the array ends before ``index``, there is an element already, or the
-                dtype is another one.
+            ValueError: ``value`` has another shape than earlier elements.
+            InvalidArgumentError: at run time, ``index`` is beyond the end, the element was written before, or the dtype
+                differs.
         """
         with name_scope(name, "TensorArrayWrite", [self.handle, index, value]):
             value = convert_to_tensor(value, preferred_dtype=self.dtype, name="value")
@@ -250,7 +250,7 @@ class TensorArray:
             return self.with_flow(flow)
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements as one tensor.
+        """Return all elements as one tensor.
 
         Args:
             name: name scope, and name of the operation.
@@ -266,10 +266,10 @@ class TensorArray:
                 return self.gather(constant.range(0, self.size()), name=name)
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """Some elements as one tensor.
+        """Return some elements as one tensor.
 
         Args:
-            indices: their positions, an int32 vector.
+            indices: their indices, an int32 vector.
             name: name of the operation.
 
         Returns:
@@ -292,16 +292,17 @@ class TensorArray:
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements one behind the other.
+        """Return the concatenation of all elements.
 
         Args:
             name: name of the operation.
 
         Returns:
-            A tensor of the dtype of the elements, as long as all of them together; other axes are theirs.
+            A tensor of the dtype of the elements, joined along the first axis.
 
         Raises:
-            InvalidArgumentError: at run time, as for ``read``, or the elements differ in another axis than the first.
+            InvalidArgumentError: at run time, as for ``read``, or the elements differ along another axis than the
+                first.
         """
         value = apply_op(
             "TensorArrayConcatV3",
@@ -316,17 +317,17 @@ class TensorArray:
         return value
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with the rows of a tensor written to all places.
+        """Write the rows of a tensor to all elements and return the array.
 
         Args:
             value: ``[size, ...]``, of the dtype of the array.
             name: name scope, and name of the operation.
 
         Returns:
-            A ``TensorArray`` to be used from now on.
+            The ``TensorArray`` to use from now on.
 
         Raises:
-            ValueError: the rows have another shape than the elements before them.
+            ValueError: the rows have another shape than earlier elements.
             InvalidArgumentError: at run time, as for ``write``.
         """
         with name_scope(name, "TensorArrayUnstack", [self.handle, value]):
@@ -334,18 +335,18 @@ class TensorArray:
             return self.scatter(constant.range(0, count), value, name=name)
 
     def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with the rows of a tensor written to some places.
+        """Write the rows of a tensor to some elements and return the array.
 
         Args:
-            indices: the positions, an int32 vector.
+            indices: the indices, an int32 vector.
             value: ``[len(indices), ...]``, of the dtype of the array.
             name: name scope, and name of the operation.
 
         Returns:
-            A ``TensorArray`` to be used from now on.
+            The ``TensorArray`` to use from now on.
 
         Raises:
-            ValueError: the rows have another shape than the elements before them.
+            ValueError: the rows have another shape than earlier elements.
             InvalidArgumentError: at run time, as for ``write``.
         """
         with name_scope(name, "TensorArrayScatter", [self.handle, value, indices]):
@@ -363,29 +364,29 @@ class TensorArray:
             return self.with_flow(flow)
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with runs of rows of a tensor written, each as long as ``lengths`` says.
+        """Write runs of rows of a tensor, of the given lengths, and return the array.
 
         Args:
             value: ``[rows, ...]``, of the dtype of the array.
-            lengths: how many rows each element gets, an integer vector that adds up to the number of rows. Lengths that
-                differ need ``infer_shape=False``.
+            lengths: number of rows of each element, an integer vector that sums to the total number of rows. Different
+                lengths require ``infer_shape=False``.
             name: name scope, and name of the operation.
 
         Returns:
-            A ``TensorArray`` to be used from now on.
+            The ``TensorArray`` to use from now on.
 
         Raises:
-            ValueError: ``value`` is of another dtype, or the elements get another shape than those before them.
-            InvalidArgumentError: at run time, as for ``write``, or the lengths do not add up.
+            ValueError: ``value`` has another dtype, or the elements have another shape than earlier ones.
+            InvalidArgumentError: at run time, as for ``write``, or the lengths have another sum.
         """
         with name_scope(name, "TensorArraySplit", [self.handle, value, lengths]):
             value = convert_to_tensor(value, dtype=self.dtype, name="value")
             with self._near(value):
                 sizes = cast.cast(lengths, "int64")
-                known = constant_value(sizes)
-                if value.shape.ndims is not None and known is not None and known.ndim:
-                    if known.max() == known.min():
-                        self._merge_shape(TensorShape([int(known[0]), *value.shape.as_list()[1:]]))
+                static_lengths = constant_value(sizes)
+                if value.shape.ndims is not None and static_lengths is not None and static_lengths.ndim:
+                    if static_lengths.max() == static_lengths.min():
+                        self._merge_shape(TensorShape([int(static_lengths[0]), *value.shape.as_list()[1:]]))
                 flow = new(
                     "TensorArraySplitV3",
                     name,
@@ -397,7 +398,7 @@ class TensorArray:
             return self.with_flow(flow)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements.
+        """Return the number of elements.
 
         Args:
             name: name of the operation.
@@ -408,7 +409,7 @@ class TensorArray:
         return new("TensorArraySizeV3", name, handle=self.handle, flow_in=self.flow)
 
     def close(self, name: str | None = None) -> Operation:
-        """An operation that gives the elements up.
+        """Return an operation that frees the elements.
 
         Args:
             name: name of the operation.
@@ -420,7 +421,7 @@ class TensorArray:
 
 
 def _has_handle(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether there is a handle among the arguments after the size."""
+    """Return whether the arguments after the size include a handle."""
     return kwargs.get("handle") is not None or (len(args) > 3 and args[3] is not None)
 
 
@@ -442,23 +443,23 @@ not_differentiable("TensorArrayV3", "TensorArrayGradV3", "TensorArraySizeV3", "T
 
 
 def _gradients_of(op: Operation, attr: str, flow: Tensor, named: Tensor) -> TensorArray:
-    """The array of gradients of the array that an operation uses."""
-    made = TensorArray(op.attrs[attr], handle=op.inputs[0], flow=flow, colocate_with_first_write_call=False)
-    return made.grad(_source_of(named), flow=flow)
+    """Return the array of gradients for the array that an operation uses."""
+    array = TensorArray(op.attrs[attr], handle=op.inputs[0], flow=flow, colocate_with_first_write_call=False)
+    return array.grad(_source_of(named), flow=flow)
 
 
 def _source_of(tensor: Tensor) -> str:
-    """The name scope of the call of ``tf.gradients`` that a tensor belongs to."""
+    """Return the name scope of the call of ``tf.gradients`` that a tensor belongs to."""
     parts = tensor.name.split("/")
-    found = [position for position, part in enumerate(parts) if part.startswith("gradients")]
-    if not found:
+    positions = [position for position, part in enumerate(parts) if part.startswith("gradients")]
+    if not positions:
         raise ValueError(
             f"Expected op/tensor name to start with gradients (excluding scope), got: {tensor.name}. This means that a"
             " tf.gradients op with this op in its dependency path has a custom name that does not start with"
             " 'gradients'. Please make sure all calls to tf.gradients that have non-empty 'name' arguments use names"
             " that start with 'gradients'."
         )
-    return "/".join(parts[: found[-1] + 1])
+    return "/".join(parts[: positions[-1] + 1])
 
 
 @gradient("TensorArrayReadV3")

@@ -1,1 +1,1 @@
-"""How a profile is arranged and printed: by name scope, by input, by line of Python, by op type."""
+"""Views of a profile: by name scope, by input, by Python line, by op type."""

@@ -1,10 +1,10 @@
-"""The columns of a profile: numbers as they are printed, and what a column is called.
+"""The columns of a profile: number formats and headings.
 
 >>> number(1234), micros(1500), memory(2_000_000)
 ('1.23k', '1.50ms', '2.00MB')
 
-Source: tensorflow/core/profiler/internal/tfprof_utils.cc, tfprof_show.cc and tfprof_show_multi.cc, release 1.15 (how
-numbers are written, the columns' names and order).
+Source: tensorflow/core/profiler/internal/tfprof_utils.cc, tfprof_show.cc and tfprof_show_multi.cc, release
+1.15 (number formats, column names and order).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _scaled(value: int, units: Iterable[tuple[int, str]], plain: str) -> str:
 
 
 def number(value: int) -> str:
-    """A count.
+    """Format a count.
 
     Args:
         value: the count.
@@ -31,7 +31,7 @@ def number(value: int) -> str:
 
 
 def micros(value: int) -> str:
-    """A time.
+    """Format a time.
 
     Args:
         value: microseconds.
@@ -40,10 +40,10 @@ def micros(value: int) -> str:
 
 
 def memory(value: int) -> str:
-    """Bytes.
+    """Format a number of bytes.
 
     Args:
-        value: their number.
+        value: number of bytes.
     """
     return _scaled(value, ((10**6, "MB"), (1000, "KB")), "B")
 
@@ -54,7 +54,7 @@ BYTES = {
     "residual_bytes": ("residual_bytes", "residual bytes"),
     "output_bytes": ("output_bytes", "output bytes"),
 }
-"""What is selected -> the count, and the name of its column."""
+"""Selected attribute -> its count and column heading."""
 
 _TIMES = {
     "micros": ("exec_micros", "total execution time"),
@@ -64,20 +64,20 @@ _TIMES = {
 
 
 def times(select: frozenset[str]) -> list[tuple[str, str]]:
-    """The columns of times: all three, or those that are asked for, each with its count and its name.
+    """Return the time columns, all or only the selected ones, each with its count and heading.
 
     Args:
-        select: what is selected.
+        select: the selected attributes.
     """
     return [column for name, column in _TIMES.items() if "micros" in select or name in select]
 
 
 def legend(select: frozenset[str], of_groups: bool) -> str:
-    """The line above a profile.
+    """Return the heading of a profile.
 
     Args:
-        select: what is selected.
-        of_groups: of op types or lines of Python; False: of nodes.
+        select: the selected attributes.
+        of_groups: whether rows are op types or Python lines rather than nodes.
     """
     counted = {"params": "# parameters", "float_ops": "# float_ops"}
     counts = [text for name, text in counted.items() if name in select]
@@ -99,11 +99,11 @@ def legend(select: frozenset[str], of_groups: bool) -> str:
 
 
 def shapes_text(shapes: Iterable[tuple[int, list[int]]], between: str) -> str:
-    """The shapes of inputs.
+    """Return the shapes of inputs as text.
 
     Args:
-        shapes: index and sizes of each; no sizes: unknown.
-        between: what stands between two inputs.
+        shapes: index and sizes of each input; no sizes for an unknown shape.
+        between: the separator.
     """
     return between.join(
         f"{index}:{'x'.join(map(str, sizes)) if sizes else 'unknown'}" for index, sizes in shapes

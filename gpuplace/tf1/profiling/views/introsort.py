@@ -1,10 +1,11 @@
-"""The order in which C++'s ``std::sort`` leaves equal elements, which TensorFlow prints op types in.
+"""Sorting that orders equal elements like C++'s ``std::sort``, as TensorFlow's lists of op types do.
 
 >>> introsorted([(1, "b"), (0, "c"), (1, "a")], lambda one, other: one[0] < other[0])
 [(0, 'c'), (1, 'b'), (1, 'a')]
 
-Up to 16 elements equal ones stay in their order; more are divided first, around the median of three, which moves them.
-The standard leaves this open; it is what GCC's library does, with which TensorFlow is built.
+Up to 16 elements, equal ones keep their order. Larger lists are first partitioned around the median of three,
+which moves equal elements. The C++ standard does not define this order; it is that of GCC's library, with
+which TensorFlow is built.
 
 Source: answers of TensorFlow 1.15.5.
 """
@@ -20,11 +21,11 @@ __all__ = ["introsorted"]
 _Item = TypeVar("_Item")
 
 _FEW = 16
-"""Elements that are not divided any more."""
+"""Lists of up to this length are not partitioned."""
 
 
 def introsorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> list[_Item]:
-    """Sorts as ``std::sort`` does.
+    """Sort as ``std::sort`` does.
 
     Args:
         items: what to sort.
@@ -33,25 +34,25 @@ def introsorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> lis
     Returns:
         A new list.
     """
-    made = list(items)
-    ranges = [(0, len(made), 2 * max(0, len(made).bit_length() - 1))]
+    result = list(items)
+    ranges = [(0, len(result), 2 * max(0, len(result).bit_length() - 1))]
     while ranges:
         first, last, divisions = ranges.pop()
         while last - first > _FEW:
-            if not divisions:  # never seen with real counts: what remains is sorted another way
-                made[first:last] = _sorted(made[first:last], less)
+            if not divisions:  # not seen with real counts: sort the rest in another way
+                result[first:last] = _sorted(result[first:last], less)
                 break
             divisions -= 1
-            cut = _divide(made, first, last, less)
+            cut = _divide(result, first, last, less)
             ranges.append((cut, last, divisions))
             last = cut
-    for at in range(1, len(made)):
-        item, to = made[at], at
-        while to and less(item, made[to - 1]):
-            made[to] = made[to - 1]
+    for at in range(1, len(result)):
+        item, to = result[at], at
+        while to and less(item, result[to - 1]):
+            result[to] = result[to - 1]
             to -= 1
-        made[to] = item
-    return made
+        result[to] = item
+    return result
 
 
 def _sorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> list[_Item]:
@@ -62,10 +63,10 @@ def _sorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> list[_I
 
 
 def _divide(items: list[_Item], first: int, last: int, less: Callable[[_Item, _Item], bool]) -> int:
-    """Puts the median of three first, and what is not after it before what is not before it.
+    """Partition the list around the median of three.
 
     Returns:
-        Where the second part begins.
+        Start of the second part.
     """
     second, middle, end = first + 1, first + (last - first) // 2, last - 1
     low, high = (second, middle) if less(items[second], items[middle]) else (middle, second)

@@ -1,7 +1,7 @@
-"""What a view shows: an item stands for one node, or for several of one op type or one line of Python.
+"""Items of a view: an item stands for one node, or for all nodes of an op type or Python line.
 
-Source: tensorflow/core/profiler/internal/tfprof_node_show.cc and tfprof_show.cc, release 1.15 (what is added, which
-items are shown).
+Source: tensorflow/core/profiler/internal/tfprof_node_show.cc and tfprof_show.cc, release 1.15 (sums, shown
+items).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gpuplace.tf1.profiling.views.introsort import introsorted
 __all__ = ["ROOT", "Item", "NodeItem", "NodesItem", "is_shown", "ordered", "unrolled"]
 
 ROOT = "_TFProfRoot"
-"""The item above all others."""
+"""Name of the root item."""
 
 
 def unrolled(task: Generator[Any, Any, Any]) -> Any:
-    """Runs a recursion written as generators: each yields the call that it waits for, and returns its answer.
+    """Run a recursion written as generators: each yields the call that it waits for, and returns its result.
 
     Graphs are deeper than Python's stack.
 
@@ -29,7 +29,7 @@ def unrolled(task: Generator[Any, Any, Any]) -> Any:
         task: the outermost call.
 
     Returns:
-        What it returns.
+        The result of the outermost call.
     """
     tasks, answer = [task], None
     while tasks:
@@ -43,7 +43,7 @@ def unrolled(task: Generator[Any, Any, Any]) -> Any:
 
 
 class Item:
-    """Something with a name, counts of its own, and sums of these and of those of what is below it.
+    """A named item with its own counts, and their sums with those of its children.
 
     Args:
         name: the name.
@@ -54,36 +54,36 @@ class Item:
         self.own: dict[str, int] = {}
         self.total: dict[str, int] = {}
         self.children: list[Self] = []
-        """All below it."""
+        """All children."""
         self.kept: list[Self] = []
-        """Those that are counted, later those that are shown."""
+        """The children that count, later those that are shown."""
         self.counted = False
         self.line = ""
 
     @property
     def types(self) -> set[str]:
-        """Types of what it stands for."""
+        """Types of the item's nodes."""
         return set()
 
     @property
     def devices(self) -> list[str]:
-        """Devices of what it stands for."""
+        """Devices of the item's nodes."""
         return []
 
     def take(self, options: Options) -> None:
-        """Counts what the item stands for, and says whether it is counted at all.
+        """Compute the item's counts, and set whether it counts at all.
 
         Args:
-            options: the step, and the types that are counted.
+            options: the step, and the types to count.
         """
         raise NotImplementedError
 
     def add_up(self, below: Sequence[Item], with_own: bool = True) -> None:
-        """Sums up.
+        """Compute the sums.
 
         Args:
-            below: the items below that count.
-            with_own: with the item's own counts.
+            below: the children that count.
+            with_own: whether to include the item's own counts.
         """
         self.total = {"definition_count": int(with_own)}
         if with_own:
@@ -93,7 +93,7 @@ class Item:
                 self.total[count] = self.total.get(count, 0) + value
 
     def write(self, message: Any) -> None:
-        """Writes the item into its message, without what is below it.
+        """Write the item into its message, without its children.
 
         Args:
             message: the message.
@@ -112,7 +112,7 @@ class NodeItem(Item):
 
     Args:
         name: its name.
-        profile: where the node is from.
+        profile: the profile with the node.
         node: the node; None for a scope.
         kind: the type of a scope.
     """
@@ -134,7 +134,7 @@ class NodeItem(Item):
     def take(self, options: Options) -> None:
         patterns = options.patterns["account_type"]
         self.own = {} if self.node is None else self.node.counts(options.step)
-        self.counted = is_any(patterns) or any(matches(patterns, one) for one in self.types)
+        self.counted = is_any(patterns) or any(matches(patterns, type_) for type_ in self.types)
 
     def write(self, message: Any) -> None:
         super().write(message)
@@ -148,7 +148,7 @@ class NodesItem(Item):
 
     Args:
         name: its name.
-        profile: where the nodes are from.
+        profile: the profile with the nodes.
     """
 
     def __init__(self, name: str, profile: GraphProfile) -> None:
@@ -156,15 +156,15 @@ class NodesItem(Item):
         self._profile = profile
         self.nodes: dict[str, NodeProfile] = {}
         self.picked: list[NodeItem] = []
-        """The nodes that are counted, by name."""
+        """The nodes that count, by name."""
 
     @property
     def types(self) -> set[str]:
-        return {one for item in self.picked for one in item.types}
+        return {type_ for item in self.picked for type_ in item.types}
 
     @property
     def devices(self) -> list[str]:
-        """Of all; "" stands for those that did not run."""
+        """The devices of all nodes; "" stands for nodes that did not run."""
         return sorted({item.node.device for item in self.picked if item.node is not None})
 
     def take(self, options: Options) -> None:
@@ -190,13 +190,13 @@ class NodesItem(Item):
 
 
 def is_shown(item: Item, options: Options, depth: int, of_groups: bool) -> bool:
-    """Whether an item is shown where those above it are.
+    """Return whether an item is shown, if its parents are.
 
     Args:
-        item: the item, summed up.
-        options: what is to be shown.
-        depth: how many are above it.
-        of_groups: sums decide about parameters and operations too, and how often something ran does not.
+        item: the item, with its sums.
+        options: what to show.
+        depth: number of parents.
+        of_groups: whether the limits of parameters and operations apply to sums, and that of runs is ignored.
     """
     if item.name == ROOT:
         return True
@@ -218,11 +218,11 @@ def is_shown(item: Item, options: Options, depth: int, of_groups: bool) -> bool:
 
 
 def ordered(items: list[Any], options: Options) -> list[Any]:
-    """Items in the order that is asked for.
+    """Return items in the selected order.
 
     Args:
-        items: the items, summed up; equal ones come out as ``std::sort`` leaves them.
-        options: what they are sorted by.
+        items: the items, with their sums; equal ones are ordered as by ``std::sort``.
+        options: what to sort by.
     """
     if not options.order_by:
         return items

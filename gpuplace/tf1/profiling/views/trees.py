@@ -1,7 +1,7 @@
-"""Views that are trees: nodes by name scope, nodes by what goes into them, lines of Python by who calls.
+"""Tree views: nodes by name scope, nodes by input, Python lines by caller.
 
-Source: tensorflow/core/profiler/internal/tfprof_scope.cc, tfprof_graph.cc and tfprof_code.cc, release 1.15 (what is
-counted, what is shown, how it is printed).
+Source: tensorflow/core/profiler/internal/tfprof_scope.cc, tfprof_graph.cc and tfprof_code.cc, release 1.15
+(counts, shown items, output).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class TreeView:
 
     message: Any = GraphNodeProto
     of_groups = False
-    """Items stand for several nodes each."""
+    """Whether an item stands for several nodes."""
     once = False
-    """An item is below the first that is seen above it alone, and what does not count hands on what is below it."""
+    """Whether an item appears only below its first parent; children of items that do not count move up."""
 
     def __init__(self, profile: GraphProfile) -> None:
         self.profile = profile
@@ -46,10 +46,10 @@ class TreeView:
         raise NotImplementedError
 
     def show(self, options: Options) -> tuple[str, Any]:
-        """Arranges the items.
+        """Arrange the items.
 
         Args:
-            options: what is counted and shown, and in which order.
+            options: what to count and show, and in which order.
 
         Returns:
             The text, and the root's message.
@@ -74,8 +74,8 @@ class TreeView:
 
     def _first(self, task: _Recursion) -> list[Any]:
         self._seen = set() if self.once else None
-        found: list[Any] = unrolled(task)
-        return found
+        items: list[Any] = unrolled(task)
+        return items
 
     def _is_new(self, item: Item) -> bool:
         if self._seen is None:
@@ -100,15 +100,15 @@ class TreeView:
         return kept
 
     def _begin(self, items: list[Any], start: tuple[str, ...]) -> _Recursion:
-        found: list[Any] = []
+        starts: list[Any] = []
         for item in items:
             if not self._is_new(item):
                 continue
-            found += [item] if matches(start, item.name) else (yield self._begin(item.kept, start))
-        return found
+            starts += [item] if matches(start, item.name) else (yield self._begin(item.kept, start))
+        return starts
 
     def _show(self, items: list[Any], options: Options, depth: int, indent: int) -> _Recursion:
-        found: list[Any] = []
+        lines: list[Any] = []
         for item in items:
             if not self._is_new(item):
                 continue
@@ -118,14 +118,14 @@ class TreeView:
             shown = is_shown(item, options, depth, self.of_groups)
             below = [] if ends else (yield self._show(item.kept, options, depth + 1, indent + 2 * shown))
             if not shown:
-                found += below
+                lines += below
                 continue
             if options.account_displayed_op_only and not self.of_groups:
                 item.add_up(below)
             item.kept = ordered(below, options)
             item.line = f"{' ' * indent}{item.name} ({', '.join(self._columns(item, options))})\n"
-            found.append(item)
-        return found
+            lines.append(item)
+        return lines
 
     def _columns(self, item: Any, options: Options) -> list[str]:
         select = options.select
@@ -155,13 +155,13 @@ class TreeView:
 
 
 def _pair(item: Item, count: str, form: Any) -> str:
-    """An item's own count, and the sum."""
+    """Return an item's own count and the sum."""
     own = form(item.own.get(count, 0)) if item.counted else "--"
     return f"{own}/{form(item.total.get(count, 0))}"
 
 
 class ScopeView(TreeView):
-    """Nodes below the scope, or the node, that their name says."""
+    """Nodes below their name scope, or below the node with its name."""
 
     def _root(self) -> NodeItem:
         items: dict[str, NodeItem] = {}
@@ -178,31 +178,31 @@ class ScopeView(TreeView):
 
 
 class GraphView(TreeView):
-    """Nodes below those that take what they give; at the top those that nobody takes anything of."""
+    """Nodes below the nodes that consume their outputs; nodes without consumers are at the top."""
 
     once = True
 
     def _root(self) -> NodeItem:
         items = {name: NodeItem(name, self.profile, node) for name, node in self.profile.nodes.items()}
-        taken: set[str] = set()
+        consumed: set[str] = set()
         for name, node in self.profile.nodes.items():
-            taken.update(node.inputs)
+            consumed.update(node.inputs)
             items[name].children = [items[one] for one in node.inputs if one in items]
         root = NodeItem(ROOT, self.profile, None, "_TFGraphParent")
-        root.children = [item for name, item in items.items() if name not in taken]
+        root.children = [item for name, item in items.items() if name not in consumed]
         return root
 
 
 _LONG = 20
-"""Characters from which a function's name is cut."""
+"""Function names are cut after this number of characters."""
 
 _GRADIENT = re.compile(r"(?s).*?gradients/(.+?)_grad/")
 
 
 class CodeView(TreeView):
-    """Lines of Python, each below the one that calls it; nodes stand at the line that made them.
+    """Python lines, each below the line that calls it; nodes are at the line that created them.
 
-    Nodes of gradients stand below the lines that made the node whose gradient they are, each with `` (gradient)``.
+    Nodes of gradients are at the lines that created the original node, marked with `` (gradient)``.
     """
 
     message = MultiGraphNodeProto
@@ -214,18 +214,18 @@ class CodeView(TreeView):
         nodes = {name: node for name, node in self.profile.nodes.items() if node.trace and node.trace.traces}
         forward = {}
         for name, node in nodes.items():
-            found = _GRADIENT.match(name)
-            if found is not None:
-                gradients.setdefault(found[1], []).append(node)
+            match = _GRADIENT.match(name)
+            if match is not None:
+                gradients.setdefault(match[1], []).append(node)
             else:
                 forward[name] = self._leaf(root, node, "")
         lost = 0
-        for name, made in sorted(gradients.items()):
+        for name, gradient_nodes in sorted(gradients.items()):
             if name not in forward:
                 lost += 1
                 continue
             leaf = self._leaf(root, nodes[name], " (gradient)", own=False)
-            leaf.nodes.update({node.name: node for node in made})
+            leaf.nodes.update({node.name: node for node in gradient_nodes})
         if lost:
             print(f"{lost} gradient nodes not accounted", file=sys.stderr)
         return root

@@ -1,7 +1,7 @@
-"""The view by op type: one line each, with its share and that of all from there on.
+"""The view by op type: one line for each type, with its share and the share of all types from there on.
 
-Source: tensorflow/core/profiler/internal/tfprof_op.cc and tfprof_show_multi.cc, release 1.15 (what is counted, what is
-shown, how it is printed).
+Source: tensorflow/core/profiler/internal/tfprof_op.cc and tfprof_show_multi.cc, release 1.15 (counts, shown
+items, output).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class OpView:
         self._items = [types[name] for name in sorted(types)]
 
     def show(self, options: Options) -> tuple[str, Any]:
-        """Arranges the types.
+        """Arrange the op types.
 
         Args:
-            options: what is counted and shown, and in which order.
+            options: what to count and show, and in which order.
 
         Returns:
-            The text, and the root's message; each type is below the one before it there.
+            The text, and the root's message, in which each type is below the previous one.
         """
         self.root.own = dict.fromkeys(self.root.own, 0)
         for item in self._items:
@@ -65,7 +65,7 @@ class OpView:
         return "".join(lines), message
 
     def _add_up_from_below(self, items: list[NodesItem]) -> None:
-        """Sums up from the last to the first, and to the root."""
+        """Compute the sums from the last type to the first, and to the root."""
         below: list[NodesItem] = []
         for item in reversed(items):
             item.add_up(below)
@@ -73,14 +73,14 @@ class OpView:
         self.root.add_up(below, with_own=False)
 
     def _start(self, items: list[NodesItem], options: Options) -> int:
-        """Where the first is that is asked for."""
+        """Return the index of the first type that the options select."""
         start = options.patterns["start_name"]
         if not start or is_any(start):
             return 0
         return next((at for at, item in enumerate(items) if matches(start, item.name)), len(items))
 
     def _share(self, item: NodesItem, count: str, text: str, where: dict[str, int]) -> str:
-        """A column: the count, the share of all from here on, and its own; 0 where ``where`` has none of it."""
+        """Return a column: the count, the share of all types from here on, and its own; 0 if not in ``where``."""
         all_of_it = self.root.total.get(count, 0)
         total, own = item.total.get(count, 0), item.own.get(count, 0)
         shares = (100 * total / all_of_it, 100 * own / all_of_it) if where.get(count, 0) > 0 else (0.0, 0.0)
@@ -117,7 +117,7 @@ class OpView:
 
 
 def _shapes(item: NodesItem) -> str:
-    """The kinds of inputs that nodes of a type have, those that run most often first."""
+    """Return the different input shapes of a type's nodes, the most frequent first."""
     kinds: dict[str, list[int]] = {}
     for node in item.picked:
         kind = kinds.setdefault(

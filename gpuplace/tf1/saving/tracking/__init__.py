@@ -1,5 +1,6 @@
-"""Checkpoints of objects: ``tf.train.Checkpoint``.
+"""Object-based checkpoints: ``tf.train.Checkpoint``.
 
-``graph_view`` names the values of objects by the paths to them, ``device_saver`` has the operations that write and read
-them, ``restoring`` follows a checkpoint's graph of objects along the program's, and ``status`` says what came of it.
+``graph_view`` names the values of objects by the paths to them. ``device_saver`` has the operations that
+write and read them. ``restoring`` matches a checkpoint's object graph with the program's, and ``status``
+reports the result.
 """

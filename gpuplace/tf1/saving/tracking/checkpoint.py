@@ -1,4 +1,4 @@
-"""``tf.train.Checkpoint``: objects saved by the paths to them, and restored along these paths.
+"""``tf.train.Checkpoint``: objects, saved and restored by their paths.
 
 Source: tensorflow/python/training/tracking/util.py, release 1.15.
 """
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def object_metadata(save_path: str) -> Any:
-    """The graph of objects that a checkpoint has.
+    """Return the object graph of a checkpoint.
 
     Args:
         save_path: the checkpoint.
@@ -60,8 +60,8 @@ def object_metadata(save_path: str) -> Any:
         A ``TrackableObjectGraph``.
 
     Raises:
-        ValueError: it is no checkpoint of objects.
-        NotFoundError: there is none.
+        ValueError: the checkpoint is not object-based.
+        NotFoundError: there is no such checkpoint.
     """
     reader = NewCheckpointReader(save_path)
     if not reader.has_tensor(OBJECT_GRAPH_PROTO_KEY):
@@ -74,7 +74,7 @@ def object_metadata(save_path: str) -> Any:
 
 
 def list_objects(root_trackable: Any) -> list[Any]:
-    """An object and all that it depends on, each once, the nearest first; slots last.
+    """Return an object and its dependencies, each once, in breadth-first order; slots come last.
 
     Args:
         root_trackable: the object.
@@ -83,17 +83,17 @@ def list_objects(root_trackable: Any) -> list[Any]:
 
 
 def gather_initializers(root_trackable: Any) -> list[Any]:
-    """The initializers of an object and of all that it depends on.
+    """Return the initializers of an object and its dependencies.
 
     Args:
         root_trackable: the object.
     """
-    found = [getattr(one, "initializer", None) for one in list_objects(root_trackable)]
-    return [initializer for initializer in found if initializer is not None]
+    initializers = [getattr(one, "initializer", None) for one in list_objects(root_trackable)]
+    return [initializer for initializer in initializers if initializer is not None]
 
 
 def frozen_saver(root_trackable: Any) -> MultiDeviceSaver:
-    """What saves an object, and all that it depends on now.
+    """Return a saver for an object and its current dependencies.
 
     Args:
         root_trackable: the object.
@@ -102,7 +102,7 @@ def frozen_saver(root_trackable: Any) -> MultiDeviceSaver:
 
 
 def saver_with_op_caching(obj: Any) -> TrackableSaver:
-    """A saver of an object that does not keep it alive, and that makes operations once.
+    """Return a saver that does not keep an object alive, and that creates operations only once.
 
     Args:
         obj: the object.
@@ -111,7 +111,7 @@ def saver_with_op_caching(obj: Any) -> TrackableSaver:
 
 
 class TrackableSaver:
-    """Saves an object and all that it depends on, and restores them.
+    """Saver of an object with its dependencies.
 
     Args:
         graph_view: the objects.
@@ -127,19 +127,20 @@ class TrackableSaver:
         self._restore_op_cache: dict[str, Any] = {}
 
     def save(self, file_prefix: str, checkpoint_number: Any = None, session: Any = None) -> str:
-        """Writes a checkpoint.
+        """Write a checkpoint.
 
         Args:
-            file_prefix: what the files' names begin with; missing folders are made.
-            checkpoint_number: a number for them to end with; None or 0: none.
-            session: the session that has the variables' values; None: the default one, else one of the graph.
+            file_prefix: prefix of the file names; missing folders are created.
+            checkpoint_number: a number to append to the names; None or 0 for none.
+            session: the session with the variables' values; None for the default session, or one created for
+                the graph.
 
         Returns:
             The path of the checkpoint.
 
         Raises:
             NotImplementedError: an object cannot be saved.
-            ValueError: one has changed so that it could not be restored.
+            ValueError: an object has changed so that it could not be restored.
         """
         file_prefix = text_of(file_prefix)
         if checkpoint_number:
@@ -166,18 +167,18 @@ class TrackableSaver:
             return identity(self._saved_prefix)
 
     def restore(self, save_path: str | None) -> Any:
-        """Notes what is to be restored; what has the operations for it is returned.
+        """Prepare the restore of a checkpoint and return its status, which has the operations.
 
         Args:
-            save_path: the checkpoint; None: there is none.
+            save_path: the checkpoint, or None.
 
         Returns:
-            A `CheckpointLoadStatus`; `InitializationOnlyStatus` without a checkpoint; `NameBasedSaverStatus` for one
-            that ``tf.train.Saver`` wrote.
+            A ``CheckpointLoadStatus``; an ``InitializationOnlyStatus`` without a checkpoint; a
+            ``NameBasedSaverStatus`` for a checkpoint of ``tf.train.Saver``.
 
         Raises:
             NotFoundError: there is no such checkpoint.
-            DataLossError: it is damaged.
+            DataLossError: the checkpoint is damaged.
         """
         if save_path is None:
             return InitializationOnlyStatus(self._graph_view, uid())
@@ -203,8 +204,8 @@ class TrackableSaver:
 class Checkpoint(AutoTrackable):
     """Objects that are saved and restored together.
 
-    Each is known by its name here, and what it depends on by its name there: neither the names of variables nor the
-    order in which they are made matter.
+    Each object is identified by its name here, and its dependencies by their names in the object: neither
+    variable names nor the order of creation matter.
 
     >>> import gpuplace as tf, os, tempfile
     >>> count = tf.Variable(3, name="count")
@@ -218,11 +219,11 @@ class Checkpoint(AutoTrackable):
     ('model-1', 3)
 
     Args:
-        **kwargs: the objects by name: variables, optimizers, layers, modules, tables, other checkpoints, and what
-            subclasses of these are.
+        **kwargs: the objects by name: variables, optimizers, layers, modules, tables, other checkpoints, and
+            instances of their subclasses.
 
     Raises:
-        ValueError: one cannot be in a checkpoint of objects.
+        ValueError: an object cannot be in an object-based checkpoint.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -246,39 +247,41 @@ class Checkpoint(AutoTrackable):
 
     @property
     def save_counter(self) -> Any:
-        """How often `save` was called, an int64 variable that is saved too."""
+        """Number of calls of ``save``, an int64 variable that is saved too."""
         self._maybe_create_save_counter()
         return self._save_counter
 
     def write(self, file_prefix: str, session: Any = None) -> str:
-        """Writes a checkpoint, without a number and without a word in the file that names the last ones.
+        """Write a checkpoint without a number, and without recording it as the latest one.
 
         Args:
-            file_prefix: what the files' names begin with; missing folders are made.
-            session: the session that has the variables' values; None: the default one, else one of the graph.
+            file_prefix: prefix of the file names; missing folders are created.
+            session: the session with the variables' values; None for the default session, or one created for
+                the graph.
 
         Returns:
             The path of the checkpoint.
 
         Raises:
             NotImplementedError: an object cannot be saved.
-            ValueError: one has changed so that it could not be restored.
+            ValueError: an object has changed so that it could not be restored.
         """
         return self._saver.save(file_prefix=file_prefix, session=session)
 
     def save(self, file_prefix: str, session: Any = None) -> str:
-        """Writes a checkpoint, with the next number, and notes it as the last one.
+        """Write a checkpoint with the next number, and record it as the latest one.
 
         Args:
-            file_prefix: what the files' names begin with, ``"folder/name"``; missing folders are made.
-            session: the session that has the variables' values; None: the default one, else one of the graph.
+            file_prefix: prefix of the file names, ``"folder/name"``; missing folders are created.
+            session: the session with the variables' values; None for the default session, or one created for
+                the graph.
 
         Returns:
             The path of the checkpoint: ``"folder/name-1"`` and so on.
 
         Raises:
             NotImplementedError: an object cannot be saved.
-            ValueError: one has changed so that it could not be restored.
+            ValueError: an object has changed so that it could not be restored.
         """
         session = get_session(session)
         file_prefix = text_of(file_prefix)
@@ -294,22 +297,22 @@ class Checkpoint(AutoTrackable):
         return path
 
     def restore(self, save_path: str | None) -> Any:
-        """Restores the objects: those that are there, and others as they are added.
+        """Restore existing objects now, and others when they are added.
 
-        Nothing has its value before what is returned is told to run the operations, ``run_restore_ops`` or
-        ``initialize_or_restore``. It also says what of the checkpoint or the program was not found on the other side:
-        ``assert_consumed``, ``assert_existing_objects_matched``, ``assert_nontrivial_match``.
+        Values change only when the returned status runs the operations, by ``run_restore_ops`` or
+        ``initialize_or_restore``. The status also checks whether all parts of the checkpoint and the program
+        matched: ``assert_consumed``, ``assert_existing_objects_matched``, ``assert_nontrivial_match``.
 
         Args:
-            save_path: the checkpoint, such as ``tf.train.latest_checkpoint`` gives; None: there is none. For one that
-                ``tf.train.Saver`` wrote, variables are found by their names.
+            save_path: the checkpoint, as ``tf.train.latest_checkpoint`` returns it, or None. In a checkpoint
+                of ``tf.train.Saver``, variables are found by their names.
 
         Returns:
             The status of the restore.
 
         Raises:
             NotFoundError: there is no such checkpoint.
-            DataLossError: it is damaged.
+            DataLossError: the checkpoint is damaged.
         """
         status = self._saver.restore(save_path=save_path)
         self._maybe_create_save_counter()

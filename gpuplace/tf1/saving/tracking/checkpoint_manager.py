@@ -1,4 +1,4 @@
-"""``tf.train.CheckpointManager``: the last checkpoints of objects stay, older ones go.
+"""``tf.train.CheckpointManager``: keeps the latest object-based checkpoints and removes older ones.
 
 Source: tensorflow/python/training/checkpoint_management.py, release 1.15.
 """
@@ -21,9 +21,10 @@ __all__ = ["CheckpointManager"]
 
 
 class CheckpointManager:
-    """Writes numbered checkpoints to a folder, and removes old ones.
+    """Manager of the numbered checkpoints in a folder, which removes old ones.
 
-    What it knows is in the folder too, in the file that names the last checkpoints: a later manager goes on from there.
+    It also stores its state in the folder, in the file that names the latest checkpoints, so that a later
+    manager can continue.
 
     >>> import gpuplace as tf, os, tempfile
     >>> count = tf.Variable(3, name="count")
@@ -38,9 +39,9 @@ class CheckpointManager:
     Args:
         checkpoint: the ``tf.train.Checkpoint``.
         directory: the folder.
-        max_to_keep: how many checkpoints stay; None: all.
-        keep_checkpoint_every_n_hours: how often one of those that would go stays for ever, in hours; None: never.
-        checkpoint_name: what the checkpoints' names begin with.
+        max_to_keep: number of checkpoints to keep; None for all.
+        keep_checkpoint_every_n_hours: hours between checkpoints that are kept forever, or None.
+        checkpoint_name: prefix of the checkpoint names.
 
     Raises:
         ValueError: ``max_to_keep`` is less than 1.
@@ -66,15 +67,15 @@ class CheckpointManager:
         self._checkpoint_prefix = os.path.join(self._directory, checkpoint_name)
         self._latest_checkpoint: str | None = None
         self._maybe_delete: dict[str, float] = {}
-        """The checkpoints that may go, the oldest first, and when each was written."""
+        """Checkpoints that may be removed, the oldest first, and when each was written."""
         now = time.time()
-        self._last_preserved_timestamp = now - 1.0  # so that what is written at once is later
+        self._last_preserved_timestamp = now - 1.0  # so that the next checkpoint has a later time
         state = get_checkpoint_state(self._directory)
         if state is not None:
-            self._go_on(state, now)
+            self._resume(state, now)
 
-    def _go_on(self, state: Any, now: float) -> None:
-        """Takes over what an earlier manager left."""
+    def _resume(self, state: Any, now: float) -> None:
+        """Restore the state of an earlier manager."""
         self._latest_checkpoint = state.model_checkpoint_path
         preserved = state.last_preserved_timestamp
         if now < preserved:
@@ -92,21 +93,21 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The path of the last checkpoint; None before there is one."""
+        """The path of the latest checkpoint, or None."""
         return self._latest_checkpoint
 
     @property
     def checkpoints(self) -> list[str]:
-        """The paths of the checkpoints, the oldest first, without those that stay for ever."""
+        """The paths of the checkpoints, the oldest first, without those that are kept forever."""
         return list(self._maybe_delete)
 
     @property
     def _prefix(self) -> str:
-        """What the checkpoints' paths begin with."""
+        """Prefix of the checkpoint paths."""
         return self._checkpoint_prefix
 
     def _sweep(self) -> None:
-        """Removes what is too much."""
+        """Remove superfluous checkpoints."""
         hours = self._keep_checkpoint_every_n_hours
         while self._max_to_keep and len(self._maybe_delete) > self._max_to_keep:
             path = next(iter(self._maybe_delete))
@@ -117,7 +118,7 @@ class CheckpointManager:
                 remove_bundle(path)
 
     def _record_state(self) -> None:
-        """Writes what it knows to the folder."""
+        """Write the state to the folder."""
         assert self._latest_checkpoint is not None
         write_checkpoint_state(
             self._directory,
@@ -129,11 +130,11 @@ class CheckpointManager:
         )
 
     def save(self, checkpoint_number: Any = None) -> str:
-        """Writes a checkpoint, in the default session, and removes what is then too much.
+        """Write a checkpoint in the default session, and remove superfluous ones.
 
         Args:
-            checkpoint_number: its number, an integer, or a variable or tensor of one; None: the checkpoint's
-                ``save_counter``, which is counted up in any case.
+            checkpoint_number: its number, an integer, or a variable or tensor of one; None for the
+                checkpoint's ``save_counter``, which is incremented in any case.
 
         Returns:
             The checkpoint's path.
@@ -145,9 +146,9 @@ class CheckpointManager:
         session = get_session()
 
         def initialized(next_creator: Any, **kwargs: Any) -> Any:
-            made = next_creator(**kwargs)
-            session.run(made.initializer)
-            return made
+            variable = next_creator(**kwargs)
+            session.run(variable.initializer)
+            return variable
 
         with variable_creator_scope(initialized):
             counter = self._checkpoint.save_counter
@@ -161,7 +162,8 @@ class CheckpointManager:
         self._maybe_delete.pop(path, None)
         self._maybe_delete[path] = time.time()
         self._latest_checkpoint = path
-        # Written twice: whoever is stopped in between finds the new checkpoint and, at worst, old ones too many.
+        # Written twice: after an interruption in between, the new checkpoint is recorded, with old ones that
+        # may be superfluous.
         self._record_state()
         self._sweep()
         self._record_state()

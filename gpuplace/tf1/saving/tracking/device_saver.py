@@ -1,4 +1,4 @@
-"""The operations that write checkpoints of objects and read them: files of each device, then brought together.
+"""Operations that write and read object-based checkpoints: one file for each device, merged afterwards.
 
     file_prefix --> StringJoin (_temp_<random>/part) --> ShardedFilename, SaveV2 for each device ··> MergeV2Checkpoints
     file_prefix --> RestoreV2 for each device --> Assign of each variable
@@ -24,13 +24,13 @@ __all__ = ["MultiDeviceSaver"]
 
 
 class _SingleDeviceSaver:
-    """Writes and reads what is on one device.
+    """Saver of the objects of one device.
 
     Args:
-        saveable_objects: it.
+        saveable_objects: the objects.
 
     Raises:
-        ValueError: something is no `SaveableObject`.
+        ValueError: an element is not a ``SaveableObject``.
     """
 
     def __init__(self, saveable_objects: Iterable[SaveableObject]) -> None:
@@ -40,10 +40,10 @@ class _SingleDeviceSaver:
                 raise ValueError(f"Expected a list of SaveableObjects, got {saveable}.")
 
     def save(self, file_prefix: Any) -> Operation:
-        """The operation that writes it.
+        """Return the operation that writes the objects.
 
         Args:
-            file_prefix: what the files' names begin with.
+            file_prefix: prefix of the file names.
         """
         specs = [spec for saveable in self._saveable_objects for spec in saveable.specs]
         tensors = [spec.tensor for spec in specs]
@@ -53,10 +53,10 @@ class _SingleDeviceSaver:
             )
 
     def restore(self, file_prefix: Any) -> dict[str, Any]:
-        """The operations that read it, by name.
+        """Return the operations that read the objects, by name.
 
         Args:
-            file_prefix: what the files' names begin with.
+            file_prefix: prefix of the file names.
         """
         tensors = BulkSaverBuilder().bulk_restore(file_prefix, self._saveable_objects, -1, False)
         operations, at = {}, 0
@@ -68,13 +68,13 @@ class _SingleDeviceSaver:
 
 
 class MultiDeviceSaver:
-    """Writes and reads objects wherever they are.
+    """Saver of objects on all devices.
 
     Args:
-        saveable_objects: what is to be saved.
+        saveable_objects: the objects.
 
     Raises:
-        ValueError: something is no `SaveableObject`.
+        ValueError: an element is not a ``SaveableObject``.
     """
 
     def __init__(self, saveable_objects: Sequence[SaveableObject]) -> None:
@@ -86,10 +86,10 @@ class MultiDeviceSaver:
         self._savers = [(device, _SingleDeviceSaver(here)) for device, here in sorted(by_device.items())]
 
     def save(self, file_prefix: Any) -> Operation:
-        """The operation that writes a checkpoint.
+        """Return the operation that writes a checkpoint.
 
         Args:
-            file_prefix: what its files' names begin with, a text or a string scalar.
+            file_prefix: prefix of the file names, a string or string scalar.
         """
         graph = get_default_graph()
         with graph.device("cpu:0"):
@@ -106,10 +106,10 @@ class MultiDeviceSaver:
             return saving.merge_v2_checkpoints(prefixes, file_prefix, delete_old_dirs=True)
 
     def restore(self, file_prefix: Any) -> dict[str, Any]:
-        """The operations that read a checkpoint, by the name of what they restore.
+        """Return the operations that read a checkpoint, by the names of the restored values.
 
         Args:
-            file_prefix: what its files' names begin with, a text or a string scalar.
+            file_prefix: prefix of the file names, a string or string scalar.
         """
         operations: dict[str, Any] = {}
         for device, saver in self._savers:

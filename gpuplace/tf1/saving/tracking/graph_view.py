@@ -1,4 +1,4 @@
-"""The graph of objects that a checkpoint has: what depends on what, and the key of each value.
+"""The object graph of a checkpoint: dependencies, and the key of each value.
 
     model/kernel/.ATTRIBUTES/VARIABLE_VALUE                            the path to an object, and its value's name
     model/kernel/.OPTIMIZER_SLOT/optimizer/m/.ATTRIBUTES/VARIABLE_VALUE   a slot: its variable, optimizer, name
@@ -27,7 +27,7 @@ __all__ = ["ObjectGraphView"]
 
 
 def _escaped(name: str) -> str:
-    """A name as it is in keys, where slashes are between names."""
+    """Return a name as it appears in keys, where slashes separate names."""
     return name.replace(".", "..").replace("/", ".S")
 
 
@@ -35,31 +35,31 @@ class _Saved(NamedTuple):
     """A value of an object, ready to be saved."""
 
     saveables: tuple[SaveableObject, ...]
-    """What saves it: for a variable in slices one for each of them."""
+    """Its saveable objects, one for each slice of a partitioned variable."""
     full_name: str
-    """The name that a saver by names would give it; empty if none would save it."""
+    """The name that a name-based saver would use, or an empty string."""
 
 
 class _Listed(NamedTuple):
     """The objects of a graph, each once."""
 
     objects: list[Any]
-    """In the order of a search in breadth, then slots."""
+    """In breadth-first order, followed by slots."""
     ids: ObjectIdentityDictionary
-    """The number of each."""
+    """The number of each object."""
     keys: ObjectIdentityDictionary
-    """What the key of its values begins with."""
+    """The key prefix of each object's values."""
     slots: ObjectIdentityDictionary
-    """For optimizers: lists of what a checkpoint says of each slot."""
+    """For each optimizer, a checkpoint's entries for its slots."""
 
 
 class ObjectGraphView:
-    """The objects that one depends on.
+    """An object and its dependencies.
 
     Args:
         root: the object, or a weak reference to it.
-        saveables_cache: keeps what was made for an object's values, so that operations are made once; None: nothing
-            is kept, and values of Python are those of now.
+        saveables_cache: stores the saveable objects, so that operations are created once; None: nothing is
+            stored, and Python state has its current value.
     """
 
     def __init__(self, root: Any, saveables_cache: Any = None) -> None:
@@ -70,43 +70,43 @@ class ObjectGraphView:
     def root(self) -> Any:
         """The object."""
         if isinstance(self._root_ref, weakref.ref):
-            found = self._root_ref()
-            assert found is not None
-            return found
+            root = self._root_ref()
+            assert root is not None
+            return root
         return self._root_ref
 
     @property
     def saveables_cache(self) -> Any:
-        """What is kept for objects' values; None: nothing."""
+        """The stored saveable objects, or None."""
         return self._saveables_cache
 
     def list_dependencies(self, obj: Any) -> Sequence[TrackableReference]:
-        """What an object depends on.
+        """Return the dependencies of an object.
 
         Args:
             obj: the object.
         """
         obj._maybe_initialize_trackable()
-        found: Sequence[TrackableReference] = obj._checkpoint_dependencies
-        return found
+        dependencies: Sequence[TrackableReference] = obj._checkpoint_dependencies
+        return dependencies
 
     def list_objects(self) -> list[Any]:
-        """All objects of the graph, each once, the nearest first; slots last.
+        """Return all objects of the graph, each once, in breadth-first order; slots come last.
 
         Raises:
-            NotImplementedError: one cannot be saved.
+            NotImplementedError: an object cannot be saved.
         """
         return self._listed().objects
 
     def serialize_object_graph(self) -> tuple[list[SaveableObject], Any, dict[Any, Any] | None]:
-        """What is to be saved.
+        """Return the values to save.
 
         Returns:
-            What saves the values; the ``TrackableObjectGraph``; what is to be fed, None where nothing is kept.
+            The saveable objects; the ``TrackableObjectGraph``; the feeds, or None without a cache.
 
         Raises:
             NotImplementedError: an object cannot be saved.
-            AssertionError: an object gave something of another name for a value.
+            AssertionError: the name of an object's saveable does not fit the key.
         """
         listed = self._listed()
         proto = self._described(listed)
@@ -119,15 +119,15 @@ class ObjectGraphView:
                 saved = self._saved(obj, name, factory, attribute.checkpoint_key)
                 attribute.full_name = saved.full_name
                 attribute.optional_restore = all(one.optional_restore for one in saved.saveables)
-                saveables += [self._current(obj, one, feeds) for one in saved.saveables]
+                saveables += [self._current(obj, saveable, feeds) for saveable in saved.saveables]
         return saveables, proto, feeds
 
     def frozen_saveable_objects(self, object_map: Any = None, to_graph: Any = None) -> list[SaveableObject]:
-        """What saves the values, and the graph of objects as it is now.
+        """Return the saveable objects, and the current object graph as a constant.
 
         Args:
-            object_map: not used: no object has another one in its place here.
-            to_graph: the graph to make operations in; None: the default one.
+            object_map: not used: objects are never replaced here.
+            to_graph: the graph in which to create operations; None for the default one.
 
         Raises:
             NotImplementedError: an object cannot be saved.
@@ -179,54 +179,54 @@ class ObjectGraphView:
     # Values
 
     def _saved(self, obj: Any, name: str, factory: Any, key: str) -> _Saved:
-        """What saves a value of an object; what was made for it before, where that has the key still."""
+        """Return the saveable objects of a value; stored ones if they still have this key."""
         kept = None if self._saveables_cache is None else self._saveables_cache.setdefault(obj, {})
-        found: _Saved | None = None if kept is None else kept.get(name)
-        if found is None or any(key not in saveable.name for saveable in found.saveables):
-            made = factory(name=key) if callable(factory) else factory
-            if isinstance(made, SaveableObject):
-                found = _Saved((made,), "")
+        saved: _Saved | None = None if kept is None else kept.get(name)
+        if saved is None or any(key not in saveable.name for saveable in saved.saveables):
+            created = factory(name=key) if callable(factory) else factory
+            if isinstance(created, SaveableObject):
+                saved = _Saved((created,), "")
             else:
-                (full_name,) = by_name([made])
-                found = _Saved(tuple(saveables_for(made, key)), full_name)
-            for saveable in found.saveables:
+                (full_name,) = by_name([created])
+                saved = _Saved(tuple(saveables_for(created, key)), full_name)
+            for saveable in saved.saveables:
                 if key not in saveable.name:
                     raise AssertionError(
                         f"The object {obj} produced a SaveableObject with name '{name}' for attribute "
                         f"'{saveable.name}'. Expected a name containing '{key}'."
                     )
             if kept is not None:
-                kept[name] = found
-        return found
+                kept[name] = saved
+        return saved
 
     def cached_saveable(self, obj: Any, name: str, key: str) -> SaveableObject | None:
-        """What was made for a value of an object before, if it is one thing and has the key still.
+        """Return the stored saveable object of a value, if there is exactly one and it still has this key.
 
         Args:
             obj: the object.
             name: the value's name in it.
             key: the value's key.
         """
-        found = None if self._saveables_cache is None else self._saveables_cache.get(obj, {}).get(name)
-        if found is None or len(found.saveables) != 1 or key not in found.saveables[0].name:
+        cached = None if self._saveables_cache is None else self._saveables_cache.get(obj, {}).get(name)
+        if cached is None or len(cached.saveables) != 1 or key not in cached.saveables[0].name:
             return None
-        saveable: SaveableObject = found.saveables[0]
+        saveable: SaveableObject = cached.saveables[0]
         return saveable
 
     def keep_saveable(self, obj: Any, name: str, saveable: Any) -> None:
-        """Keeps what was made for a value of an object.
+        """Store the saveable object of a value.
 
         Args:
             obj: the object.
             name: the value's name in it.
-            saveable: what saves it; a variable is not kept, as what saves it has more to say.
+            saveable: the saveable object; those of variables are not stored.
         """
         if self._saveables_cache is not None and isinstance(saveable, SaveableObject):
             self._saveables_cache.setdefault(obj, {})[name] = _Saved((saveable,), "")
 
     @staticmethod
     def _current(obj: Any, saveable: SaveableObject, feeds: dict[Any, Any] | None) -> SaveableObject:
-        """What saves a value, its feeds noted; where nothing is to be fed, with the value of now."""
+        """Return a saveable object and record its feeds; without feeds, return it with its current value."""
         if not isinstance(saveable, PythonStateSaveable):
             return saveable
         if feeds is None:
@@ -242,7 +242,7 @@ class ObjectGraphView:
 
 
 def _add_slots(listed: _Listed, optimizer: Any, variables: Sequence[Any]) -> None:
-    """Adds the slots that an optimizer keeps for objects of the graph."""
+    """Add the slots that an optimizer has for objects of the graph."""
     for slot_name in optimizer.get_slot_names():
         for number, variable in enumerate(variables):
             try:

@@ -1,4 +1,4 @@
-"""A checkpoint that is being restored: which of its objects are which of the program's, and what is left over.
+"""Restoring a checkpoint: matching its objects with the program's, and finding unused ones.
 
 Source: tensorflow/python/training/tracking/util.py, release 1.15.
 """
@@ -24,13 +24,13 @@ __all__ = ["CheckpointRestoreCoordinator", "NameBasedRestoreCoordinator", "objec
 
 
 def object_names(object_graph_proto: Any) -> dict[int, str]:
-    """What messages call the objects of a checkpoint: ``(root).model.kernel``.
+    """Return the names of a checkpoint's objects for messages: ``(root).model.kernel``.
 
     Args:
         object_graph_proto: a ``TrackableObjectGraph``.
 
     Returns:
-        The names by the objects' numbers.
+        The names, by object number.
     """
     names = {0: "(root)"}
     waiting = collections.deque([0])
@@ -50,15 +50,15 @@ def object_names(object_graph_proto: Any) -> dict[int, str]:
 
 
 class CheckpointRestoreCoordinator:
-    """A restore of a checkpoint of objects.
+    """The restore of an object-based checkpoint.
 
-    What was not used is said in warnings when it is gone, unless `expect_partial` is set.
+    Warnings report unused values when it is deleted, unless ``expect_partial`` is set.
 
     Args:
         object_graph_proto: the checkpoint's ``TrackableObjectGraph``.
         save_path: the checkpoint.
-        save_path_tensor: a string scalar, to which the path is fed.
-        restore_op_cache: the operations that restore, by key; those that are made are added.
+        save_path_tensor: a string scalar to which the path is fed.
+        restore_op_cache: the restore operations, by key; new ones are added.
         graph_view: the program's objects.
     """
 
@@ -90,13 +90,13 @@ class CheckpointRestoreCoordinator:
                     SlotRestoration(number, slot.slot_variable_node_id, slot.slot_name)
                 )
         self._warns = weakref.finalize(
-            self, _tell_of_unused, object_graph_proto, self.matched_proto_ids, self.unused_attributes
+            self, _warn_of_unused, object_graph_proto, self.matched_proto_ids, self.unused_attributes
         )
         self._warns.atexit = False
 
     @property
     def expect_partial(self) -> bool:
-        """Whether nothing is said of what was not used."""
+        """Whether to omit the warnings about unused values."""
         return not self._warns.alive
 
     @expect_partial.setter
@@ -105,23 +105,23 @@ class CheckpointRestoreCoordinator:
             self._warns.detach()
 
     def new_restore_ops(self, new_ops: list[Any]) -> None:
-        """Adds operations that restore.
+        """Add operations that restore.
 
         Args:
-            new_ops: them.
+            new_ops: the operations.
         """
         self.restore_ops.extend(new_ops)
         if self.new_restore_ops_callback is not None:
             self.new_restore_ops_callback(new_ops)
 
     def gather(self, position: CheckpointPosition) -> tuple[list[Any], dict[str, Any], list[Any]]:
-        """What restores the values of one object.
+        """Return the operations and values that restore one object.
 
         Args:
-            position: the object, which is known to be one of the program's.
+            position: the checkpoint's object, already matched with one of the program's.
 
         Returns:
-            Operations that are there; what others are to be made of, by key; values of Python.
+            Existing operations; saveable objects for new operations, by key; Python state.
         """
         operations: list[Any] = []
         tensors: dict[str, Any] = {}
@@ -130,9 +130,9 @@ class CheckpointRestoreCoordinator:
         values = trackable._gather_saveables_for_checkpoint()
         for attribute in position.object_proto.attributes:
             key, name = attribute.checkpoint_key, attribute.name
-            known = self.restore_ops_by_name.get(key)
-            if known is not None:
-                operations.append(known)
+            restore_op = self.restore_ops_by_name.get(key)
+            if restore_op is not None:
+                operations.append(restore_op)
                 continue
             saveable: Any = self.graph_view.cached_saveable(trackable, name, key)
             if saveable is None:
@@ -149,11 +149,11 @@ class CheckpointRestoreCoordinator:
         return operations, tensors, pythons
 
     def restore_saveables(self, tensor_saveables: dict[str, Any], python_saveables: list[Any]) -> list[Any]:
-        """Makes the operations that restore, and restores values of Python at once.
+        """Create the restore operations, and restore Python state immediately.
 
         Args:
-            tensor_saveables: what the operations are for, by key.
-            python_saveables: the values of Python.
+            tensor_saveables: saveable objects for the operations, by key.
+            python_saveables: the Python state.
 
         Returns:
             The operations.
@@ -164,13 +164,13 @@ class CheckpointRestoreCoordinator:
                 saveable.python_restore([reader.get_tensor(spec.name) for spec in saveable.specs])
         if not tensor_saveables:
             return []
-        made = MultiDeviceSaver(saveables_of(tensor_saveables)).restore(self.save_path_tensor)
-        self.restore_ops_by_name.update(made)
-        return [made[name] for name in sorted(made)]
+        restore_ops = MultiDeviceSaver(saveables_of(tensor_saveables)).restore(self.save_path_tensor)
+        self.restore_ops_by_name.update(restore_ops)
+        return [restore_ops[name] for name in sorted(restore_ops)]
 
 
-def _tell_of_unused(object_graph_proto: Any, matched: set[int], unused: dict[int, list[str]]) -> None:
-    """Warnings about what a checkpoint has and the program has not."""
+def _warn_of_unused(object_graph_proto: Any, matched: set[int], unused: dict[int, list[str]]) -> None:
+    """Warn about values in a checkpoint that the program does not have."""
     missing = [number for number in range(len(object_graph_proto.nodes)) if number not in matched]
     if not missing and not unused:
         return
@@ -189,7 +189,7 @@ def _tell_of_unused(object_graph_proto: Any, matched: set[int], unused: dict[int
 
 
 class NameBasedRestoreCoordinator:
-    """A restore of a checkpoint that ``tf.train.Saver`` wrote: variables have their own names in it.
+    """The restore of a checkpoint of ``tf.train.Saver``, in which variables have their own names.
 
     Args:
         save_path: the checkpoint.
@@ -201,9 +201,9 @@ class NameBasedRestoreCoordinator:
         self.restore_uid = uid()
 
     def globally_named_object_attributes(self, trackable: Any) -> Iterator[SaveableObject]:
-        """What saves an object's values under names of their own.
+        """Return the saveable objects of an object under their own names.
 
-        Those that have no such name, and that a checkpoint has to have, are noted as not used.
+        Required values without such a name are recorded as unused.
 
         Args:
             trackable: the object.
@@ -212,7 +212,7 @@ class NameBasedRestoreCoordinator:
             if callable(value):
                 try:
                     value = value()
-                except TypeError:  # it needs a name: only checkpoints of objects give it one
+                except TypeError:  # it needs a name, which only an object-based checkpoint could give it
                     if not value("").optional_restore:
                         self.unused_attributes.setdefault(trackable, []).append(name)
                     continue

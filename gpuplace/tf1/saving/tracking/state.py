@@ -1,4 +1,4 @@
-"""What checkpoints of objects have beside variables: tensors that are only written, and values of Python.
+"""Contents of object-based checkpoints besides variables: write-only tensors, and Python state.
 
 Source: tensorflow/python/training/tracking/base.py and python_state.py, release 1.15.
 """
@@ -21,20 +21,20 @@ __all__ = ["NoRestoreSaveable", "PythonState", "PythonStateSaveable", "PythonStr
 
 
 class NoRestoreSaveable(SaveableObject):
-    """A tensor that is written to checkpoints, and not read from them.
+    """A tensor that is written to checkpoints, but not restored.
 
     Args:
-        tensor: the tensor, or a function that makes it.
+        tensor: the tensor, or a function that creates it.
         name: the name to save it under.
-        dtype: its element type, for a function.
-        device: where it is made, for a function.
+        dtype: its dtype, for a function.
+        device: its device, for a function.
     """
 
     def __init__(self, tensor: Any, name: str, dtype: Any = None, device: str | None = None) -> None:
         super().__init__(tensor, [SaveSpec(tensor, "", name, dtype=dtype, device=device)], name)
 
     def restore(self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None) -> Any:
-        """An operation that does nothing.
+        """Return an operation that does nothing.
 
         Args:
             restored_tensors: ignored.
@@ -44,24 +44,24 @@ class NoRestoreSaveable(SaveableObject):
 
 
 class PythonStateSaveable(SaveableObject, abc.ABC):
-    """A value of Python, asked for whenever a checkpoint is written."""
+    """Python state, which is read again for each checkpoint."""
 
     @abc.abstractmethod
     def feed_dict_additions(self) -> dict[Any, Any]:
-        """What is to be fed when a checkpoint is written."""
+        """Return the feeds for writing a checkpoint."""
 
     @abc.abstractmethod
     def freeze(self) -> SaveableObject:
-        """The same with the value that it has now."""
+        """Return the same object with its current value."""
 
 
 class PythonStringStateSaveable(PythonStateSaveable):
-    """A text of Python.
+    """Python state as a string.
 
     Args:
         name: the name to save it under.
-        state_callback: gives the text, whenever a checkpoint is written.
-        restore_callback: takes the text of a checkpoint; None: nothing is done with it, nor missed.
+        state_callback: returns the string, for each checkpoint.
+        restore_callback: receives the string from a checkpoint; None: it is ignored, and may be missing.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class PythonStringStateSaveable(PythonStateSaveable):
 
     @property
     def optional_restore(self) -> bool:
-        """Whether a checkpoint may be without it: where nothing is done with what is read."""
+        """Whether a checkpoint may lack it: it may if nothing uses the value."""
         return self._restore_callback is None
 
     def feed_dict_additions(self) -> dict[Any, Any]:
-        """The text that is to be written."""
+        """Return the string as a feed."""
         return {self._save_string: self._state_callback()}
 
     def freeze(self) -> SaveableObject:
-        """The text that it is now."""
+        """Return a saveable object with the current string."""
         return NoRestoreSaveable(
             tensor=lambda: constant(self._state_callback(), dtype=string),
             dtype=string,
@@ -97,17 +97,17 @@ class PythonStringStateSaveable(PythonStateSaveable):
         )
 
     def python_restore(self, restored_strings: Sequence[Any]) -> None:
-        """Gives the program a text that was read.
+        """Pass a restored string to the program.
 
         Args:
-            restored_strings: the text alone.
+            restored_strings: a list of the one string.
         """
         if self._restore_callback is not None:
             (text,) = restored_strings
             self._restore_callback(text)
 
     def restore(self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None) -> Any:
-        """An operation that does nothing: the graph has nothing of it.
+        """Return an operation that does nothing, because the graph does not have this state.
 
         Args:
             restored_tensors: ignored.
@@ -117,7 +117,7 @@ class PythonStringStateSaveable(PythonStateSaveable):
 
 
 class PythonState(Trackable, abc.ABC):
-    """A base for values of Python that checkpoints of objects have: ``tf.train.experimental.PythonState``.
+    """Base of Python state in object-based checkpoints: ``tf.train.experimental.PythonState``.
 
     >>> import gpuplace as tf
     >>> class Note(tf.train.experimental.PythonState):
@@ -130,14 +130,14 @@ class PythonState(Trackable, abc.ABC):
 
     @abc.abstractmethod
     def serialize(self) -> Any:
-        """The value as a text."""
+        """Return the value as a string."""
 
     @abc.abstractmethod
     def deserialize(self, string_value: Any) -> None:
-        """Takes the value of a checkpoint, when that is restored.
+        """Set the value from a restored checkpoint.
 
         Args:
-            string_value: the text, as bytes.
+            string_value: the string, as bytes.
         """
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:

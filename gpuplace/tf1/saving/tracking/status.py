@@ -1,4 +1,4 @@
-"""What came of a restore, and the operations that do it: what ``tf.train.Checkpoint.restore`` returns.
+"""The result of ``tf.train.Checkpoint.restore``: checks of the match, and the restore operations.
 
 Source: tensorflow/python/training/tracking/util.py, release 1.15.
 """
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def get_session(session: Any = None) -> Any:
-    """The session that was given, else the default one, else one that is kept for the graph.
+    """Return the given session, or the default one, or a session that is kept for the graph.
 
     Args:
         session: a session or None.
@@ -48,44 +48,44 @@ def get_session(session: Any = None) -> Any:
 
 
 class _LoadStatus(abc.ABC):
-    """What came of a restore."""
+    """The status of a restore."""
 
     _graph_view: ObjectGraphView
 
     @abc.abstractmethod
     def assert_consumed(self) -> Any:
-        """Makes sure that all of the checkpoint is restored into all of the program's objects; returns this."""
+        """Check that the whole checkpoint is restored into all of the program's objects; return the status."""
 
     @abc.abstractmethod
     def assert_existing_objects_matched(self) -> Any:
-        """Makes sure that all of the program's objects have a value in the checkpoint; returns this."""
+        """Check that all of the program's objects have a value in the checkpoint; return the status."""
 
     @abc.abstractmethod
     def assert_nontrivial_match(self) -> Any:
-        """Makes sure that more than the root has been found in the checkpoint; returns this."""
+        """Check that the checkpoint has more than the root object; return the status."""
 
     @abc.abstractmethod
     def run_restore_ops(self, session: Any = None) -> None:
-        """Runs the operations that restore.
+        """Run the restore operations.
 
         Args:
-            session: the session; None: the default one, else one of the graph.
+            session: the session; None for the default session, or one created for the graph.
         """
 
     @abc.abstractmethod
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Runs the operations that restore, and initializers of what is not in the checkpoint.
+        """Run the restore operations, and the initializers of values that are not in the checkpoint.
 
         Args:
-            session: the session; None: the default one, else one of the graph.
+            session: the session; None for the default session, or one created for the graph.
         """
 
     def expect_partial(self) -> Any:
-        """Lets nothing be said of what is not used; returns this."""
+        """Suppress warnings about unused values; return the status."""
         return self
 
     def _initializers(self, restored: ObjectIdentitySet, restore_uid: int) -> list[Any]:
-        """The initializers of objects that neither this restore nor a later one gives values."""
+        """Return the initializers of objects that get no value from this restore or a later one."""
         return [
             one.initializer
             for one in self._graph_view.list_objects()
@@ -96,11 +96,11 @@ class _LoadStatus(abc.ABC):
 
 
 class CheckpointLoadStatus(_LoadStatus):
-    """The status of a restore from a checkpoint of objects.
+    """The status of restoring an object-based checkpoint.
 
     Args:
         checkpoint: the restore.
-        feed_dict: what is to be fed when it is run.
+        feed_dict: the feeds for running it.
         graph_view: the program's objects.
     """
 
@@ -113,13 +113,13 @@ class CheckpointLoadStatus(_LoadStatus):
         self._root = graph_view.root
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """Makes sure that all of the checkpoint is restored into all of the program's objects.
+        """Check that the whole checkpoint is restored into all of the program's objects.
 
         Returns:
-            This.
+            The status.
 
         Raises:
-            AssertionError: an object or value is on one side only.
+            AssertionError: an object or value has no match.
         """
         checkpoint = self._checkpoint
         self.assert_existing_objects_matched()
@@ -141,18 +141,18 @@ class CheckpointLoadStatus(_LoadStatus):
         return self
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """Makes sure that all of the program's objects have a value in the checkpoint.
+        """Check that all of the program's objects have a value in the checkpoint.
 
         Returns:
-            This.
+            The status.
 
         Raises:
-            AssertionError: one has none.
+            AssertionError: an object has no value.
         """
         checkpoint = self._checkpoint
         for number, node in enumerate(checkpoint.object_graph_proto.nodes):
-            known = checkpoint.object_by_proto_id.get(number)
-            if known is not None and known._update_uid < checkpoint.restore_uid:
+            obj = checkpoint.object_by_proto_id.get(number)
+            if obj is not None and obj._update_uid < checkpoint.restore_uid:
                 raise AssertionError(f"Object not assigned a value from checkpoint: {node}")
         for one in self._graph_view.list_objects():
             if not isinstance(one, TrackableDataStructure) or one._checkpoint_dependencies:
@@ -166,13 +166,13 @@ class CheckpointLoadStatus(_LoadStatus):
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """Makes sure that more than the root has been found in the checkpoint.
+        """Check that the checkpoint has more than the root object.
 
         Returns:
-            This.
+            The status.
 
         Raises:
-            AssertionError: nothing else has.
+            AssertionError: only the root matches.
         """
         checkpoint = self._checkpoint
         for one in self._graph_view.list_objects():
@@ -195,22 +195,22 @@ class CheckpointLoadStatus(_LoadStatus):
 
     def _unmatched(self) -> list[Any]:
         matched = self._matched()
-        return [one for one in self._checkpoint.all_python_objects if one not in matched]
+        return [obj for obj in self._checkpoint.all_python_objects if obj not in matched]
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Runs the operations that restore what the program has made so far.
+        """Run the restore operations of all objects that exist so far.
 
         Args:
-            session: the session; None: the default one, else one of the graph.
+            session: the session; None for the default session, or one created for the graph.
 
         """
         get_session(session).run(self._checkpoint.restore_ops, feed_dict=self._feed_dict)
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Runs the operations that restore, then initializers of what is not in the checkpoint.
+        """Run the restore operations, then the initializers of values that are not in the checkpoint.
 
         Args:
-            session: the session; None: the default one, else one of the graph.
+            session: the session; None for the default session, or one created for the graph.
 
         """
         session = get_session(session)
@@ -219,13 +219,13 @@ class CheckpointLoadStatus(_LoadStatus):
         session.run(initializers)
 
     def expect_partial(self) -> CheckpointLoadStatus:
-        """Lets nothing be said of what is not used; returns this."""
+        """Suppress warnings about unused values; return the status."""
         self._checkpoint.expect_partial = True
         return self
 
 
 class InitializationOnlyStatus(_LoadStatus):
-    """The status where there is no checkpoint: objects can be initialized.
+    """The status without a checkpoint: objects can be initialised.
 
     Args:
         graph_view: the program's objects.
@@ -241,7 +241,7 @@ class InitializationOnlyStatus(_LoadStatus):
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
     def assert_consumed(self) -> Any:
-        """An error, as there is no checkpoint.
+        """Raise an error, because there is no checkpoint.
 
         Raises:
             AssertionError: always.
@@ -249,7 +249,7 @@ class InitializationOnlyStatus(_LoadStatus):
         return self._no_checkpoint()
 
     def assert_existing_objects_matched(self) -> Any:
-        """An error, as there is no checkpoint.
+        """Raise an error, because there is no checkpoint.
 
         Raises:
             AssertionError: always.
@@ -257,7 +257,7 @@ class InitializationOnlyStatus(_LoadStatus):
         return self._no_checkpoint()
 
     def assert_nontrivial_match(self) -> Any:
-        """An error, as there is no checkpoint.
+        """Raise an error, because there is no checkpoint.
 
         Raises:
             AssertionError: always.
@@ -265,7 +265,7 @@ class InitializationOnlyStatus(_LoadStatus):
         return self._no_checkpoint()
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """An error, as there is no checkpoint.
+        """Raise an error, because there is no checkpoint.
 
         Args:
             session: ignored.
@@ -278,17 +278,17 @@ class InitializationOnlyStatus(_LoadStatus):
         )
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Runs the initializers of what no later restore gives values.
+        """Run the initializers of objects that get no value from a later restore.
 
         Args:
-            session: the session; None: the default one, else one of the graph.
+            session: the session; None for the default session, or one created for the graph.
 
         """
         get_session(session).run(self._initializers(ObjectIdentitySet(), self._restore_uid))
 
 
 class NameBasedSaverStatus(_LoadStatus):
-    """The status of a restore from a checkpoint that ``tf.train.Saver`` wrote.
+    """The status of restoring a checkpoint of ``tf.train.Saver``.
 
     Args:
         checkpoint: the restore.
@@ -308,13 +308,13 @@ class NameBasedSaverStatus(_LoadStatus):
         self._root = graph_view.root
 
     def assert_consumed(self) -> NameBasedSaverStatus:
-        """Makes sure that all of the program's objects were restored.
+        """Check that all of the program's objects were restored.
 
         Returns:
-            This.
+            The status.
 
         Raises:
-            AssertionError: one was not.
+            AssertionError: an object was not restored.
         """
         unused = list(self._checkpoint.unused_attributes.items())
         if unused:
@@ -326,7 +326,7 @@ class NameBasedSaverStatus(_LoadStatus):
         return self
 
     def assert_existing_objects_matched(self) -> NameBasedSaverStatus:
-        """As `assert_consumed`.
+        """Check the same as ``assert_consumed``.
 
         Raises:
             AssertionError: an object was not restored.
@@ -334,7 +334,7 @@ class NameBasedSaverStatus(_LoadStatus):
         return self.assert_consumed()
 
     def assert_nontrivial_match(self) -> NameBasedSaverStatus:
-        """As `assert_consumed`.
+        """Check the same as ``assert_consumed``.
 
         Raises:
             AssertionError: an object was not restored.
@@ -342,11 +342,12 @@ class NameBasedSaverStatus(_LoadStatus):
         return self.assert_consumed()
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Gives the objects the values that the checkpoint has under their variables' names.
+        """Restore the objects from the values under their variables' names.
 
         Args:
-            session: the session; None: the default one, else one of the graph.
+            session: the session; None for the default session, or one created for the graph.
 
+        Raises:
             NotFoundError: the checkpoint has no value of that name.
         """
         session = get_session(session)
@@ -359,23 +360,23 @@ class NameBasedSaverStatus(_LoadStatus):
             Saver(saveables).restore(sess=session, save_path=self._checkpoint.save_path)
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """As `run_restore_ops`.
+        """Do the same as ``run_restore_ops``.
 
         Args:
-            session: the session; None: the default one, else one of the graph.
+            session: the session; None for the default session, or one created for the graph.
         """
         self.run_restore_ops(session=session)
 
 
 def streaming_restore(status: _LoadStatus, session: Any = None) -> None:
-    """Runs operations that restore now, and those to come when they are made.
+    """Run the existing restore operations now, and later ones when they are created.
 
     Args:
-        status: what a restore returned.
-        session: the session; None: the default one, else one of the graph.
+        status: the result of a restore.
+        session: the session; None for the default session, or one created for the graph.
 
     Raises:
-        NotImplementedError: the checkpoint is one of ``tf.train.Saver``.
+        NotImplementedError: the checkpoint is from ``tf.train.Saver``.
     """
     session = get_session(session)
     if isinstance(status, NameBasedSaverStatus):

@@ -1,1 +1,1 @@
-"""On the path of processes that a script starts; see the module below."""
+"""A folder on the path of the processes that a script starts; see the module below."""

@@ -1,1 +1,1 @@
-"""Modules of ``tensorflow.python.data`` that programs import, where there is no other module for them."""
+"""Modules of ``tensorflow.python.data`` that programs import and that have no other counterpart."""

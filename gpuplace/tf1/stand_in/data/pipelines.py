@@ -1,4 +1,4 @@
-"""Classes of ``tensorflow.python.data.ops.dataset_ops`` that programs make datasets with, or build their own upon.
+"""Classes of ``tensorflow.python.data.ops.dataset_ops`` that programs instantiate or derive their own datasets from.
 
 Source: tensorflow/python/data/ops/dataset_ops.py, release 1.15 (names, arguments).
 """
@@ -22,10 +22,10 @@ __all__ = [
 
 
 class DatasetSource(Dataset):
-    """A dataset that takes from none; a subclass says what its elements are by ``element_spec``.
+    """A dataset without input datasets; a subclass describes its elements in ``element_spec``.
 
     Args:
-        variant_tensor: the tensor that stands for it.
+        variant_tensor: the variant tensor of the dataset.
     """
 
     def __init__(self, variant_tensor: Tensor) -> None:
@@ -33,11 +33,11 @@ class DatasetSource(Dataset):
 
 
 class UnaryDataset(Dataset):
-    """A dataset that takes from one other; a subclass says what its elements are by ``element_spec``.
+    """A dataset with one input dataset; a subclass describes its elements in ``element_spec``.
 
     Args:
-        input_dataset: the other.
-        variant_tensor: the tensor that stands for it.
+        input_dataset: the input dataset.
+        variant_tensor: the variant tensor of the dataset.
         functions: the functions that it calls.
     """
 
@@ -49,27 +49,27 @@ class UnaryDataset(Dataset):
 
 
 class UnaryUnchangedStructureDataset(UnaryDataset):
-    """A dataset that takes from one other and whose elements are as those.
+    """A dataset with one input dataset, whose elements have the same structure.
 
     Args:
-        input_dataset: the other.
-        variant_tensor: the tensor that stands for it.
+        input_dataset: the input dataset.
+        variant_tensor: the variant tensor of the dataset.
     """
 
     @property
     def element_spec(self) -> Any:
-        """What an element is."""
+        """The structure of an element."""
         return self._input_dataset.element_spec
 
 
 class MapDataset(UnaryDataset):
-    """What a function makes of each element.
+    """The results of a function for each element.
 
     Args:
-        input_dataset: gives the elements.
+        input_dataset: the dataset with the elements.
         map_func: the function.
-        use_inter_op_parallelism: whether TensorFlow may run it in other threads; here it does not.
-        preserve_cardinality: whether an error of ``tf.errors.OutOfRangeError`` is one, and not the end.
+        use_inter_op_parallelism: whether TensorFlow may run the function in other threads; it does not here.
+        preserve_cardinality: whether ``tf.errors.OutOfRangeError`` is an error rather than the end.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class MapDataset(UnaryDataset):
         **kwargs: Any,
     ) -> None:
         function = trace(map_func, "Dataset.map()", input_dataset.element_spec)
-        made = unary(
+        dataset = unary(
             input_dataset,
             self._op_type,
             function.spec,
@@ -91,21 +91,21 @@ class MapDataset(UnaryDataset):
             preserve_cardinality=preserve_cardinality,
             **kwargs,
         )
-        self._spec = made.element_spec
-        super().__init__(input_dataset, to_variant(made), (function,))
+        self._spec = dataset.element_spec
+        super().__init__(input_dataset, to_variant(dataset), (function,))
 
     _op_type = "MapDataset"
 
 
 class ParallelMapDataset(MapDataset):
-    """The same, of which TensorFlow makes several elements at a time.
+    """The results of a function for each element, several of which TensorFlow computes at a time.
 
     Args:
-        input_dataset: gives the elements.
+        input_dataset: the dataset with the elements.
         map_func: the function.
-        num_parallel_calls: how many.
-        use_inter_op_parallelism: as for `MapDataset`.
-        preserve_cardinality: the same.
+        num_parallel_calls: number of parallel calls.
+        use_inter_op_parallelism: as for ``MapDataset``.
+        preserve_cardinality: as for ``MapDataset``.
     """
 
     _op_type = "ParallelMapDataset"
@@ -125,20 +125,20 @@ class ParallelMapDataset(MapDataset):
 
 
 class PrefetchDataset(UnaryUnchangedStructureDataset):
-    """Elements that TensorFlow makes ahead.
+    """Elements that TensorFlow produces in advance.
 
     Args:
-        input_dataset: gives the elements.
-        buffer_size: how many; None: as many as seem good.
-        slack_period: of how many elements one may come later; None: none.
+        input_dataset: the dataset with the elements.
+        buffer_size: size of the buffer; None: chosen automatically.
+        slack_period: number of elements of which one may be late, or None.
     """
 
     def __init__(
         self, input_dataset: Dataset, buffer_size: TensorLike | None, slack_period: int | None = None
     ) -> None:
         size = int64_tensor(-1 if buffer_size is None else buffer_size, "buffer_size")
-        made = unary(input_dataset, "PrefetchDataset", buffer_size=size, slack_period=slack_period or 0)
-        super().__init__(input_dataset, to_variant(made))
+        dataset = unary(input_dataset, "PrefetchDataset", buffer_size=size, slack_period=slack_period or 0)
+        super().__init__(input_dataset, to_variant(dataset))
 
 
 def _GeneratorDataset(  # noqa: N802 - TensorFlow's name
@@ -147,13 +147,13 @@ def _GeneratorDataset(  # noqa: N802 - TensorFlow's name
     next_func: Callable[..., Any],
     finalize_func: Callable[..., Any],
 ) -> Dataset:
-    """Elements that functions of the graph make, one after the other.
+    """Return a dataset whose elements functions of the graph produce one by one.
 
     Args:
-        init_args: what the first function takes.
-        init_func: gives what the others take.
-        next_func: gives the next element.
-        finalize_func: is called at the end.
+        init_args: the arguments of the first function.
+        init_func: returns the arguments of the other functions.
+        next_func: returns the next element.
+        finalize_func: called at the end.
     """
     element = structure.normalised(init_args)
     functions = (init_func, next_func, finalize_func)

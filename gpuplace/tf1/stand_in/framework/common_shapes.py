@@ -1,6 +1,6 @@
-"""Names of ``tensorflow.python.framework.common_shapes`` beside those of `gpuplace.shapes`.
+"""Names of ``tensorflow.python.framework.common_shapes``, in addition to those of ``gpuplace.shapes``.
 
-Source: tensorflow/python/framework/common_shapes.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/common_shapes.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from gpuplace.shapes import TensorShape, as_shape
 
 
 def unknown_shape(op: Any, **kwargs: Any) -> list[TensorShape]:
-    """An unknown shape for each output.
+    """Return an unknown shape for each output.
 
     Args:
         op: the operation.
-        **kwargs: nothing that counts.
+        **kwargs: ignored.
     """
     return [TensorShape(None)] * len(op.outputs)
 
 
 def scalar_shape(unused_op: Any) -> list[TensorShape]:
-    """The shape of a scalar.
+    """Return the shape of a scalar.
 
     Args:
         unused_op: the operation.
@@ -32,7 +32,7 @@ def scalar_shape(unused_op: Any) -> list[TensorShape]:
 
 
 def unchanged_shape(op: Any) -> list[TensorShape]:
-    """The shape of the only input.
+    """Return the shape of the only input.
 
     Args:
         op: the operation.
@@ -41,11 +41,12 @@ def unchanged_shape(op: Any) -> list[TensorShape]:
 
 
 def call_cpp_shape_fn(op: Any, require_shape_fn: bool = True) -> dict[str, list[TensorShape]]:
-    """The shapes of an operation's outputs, as its inputs and attributes say.
+    """Return the shapes of an operation's outputs, derived from its inputs and attributes.
 
     Args:
         op: the operation.
-        require_shape_fn: an op without a rule is an error in TensorFlow; here its shapes are unknown.
+        require_shape_fn: ignored; in TensorFlow an op without a shape function is an error, here its shapes
+            are unknown.
 
     Raises:
         ValueError: the inputs do not fit the op.
@@ -54,14 +55,14 @@ def call_cpp_shape_fn(op: Any, require_shape_fn: bool = True) -> dict[str, list[
 
 
 def broadcast_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape that two become when they are combined element by element.
+    """Return the broadcast shape of two shapes.
 
     Args:
         shape_x: a shape.
-        shape_y: another one.
+        shape_y: another shape.
 
     Raises:
-        ValueError: they do not fit.
+        ValueError: the shapes are incompatible.
     """
     first, second = as_shape(shape_x), as_shape(shape_y)
     if first.ndims is None or second.ndims is None:
@@ -73,11 +74,11 @@ def broadcast_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def is_broadcast_compatible(shape_x: Any, shape_y: Any) -> bool:
-    """Whether two shapes of known rank can be combined element by element.
+    """Return whether two shapes of known rank can be broadcast together.
 
     Args:
         shape_x: a shape.
-        shape_y: another one.
+        shape_y: another shape.
     """
     first, second = as_shape(shape_x), as_shape(shape_y)
     if first.ndims is None or second.ndims is None:

@@ -1,4 +1,4 @@
-"""``tensorflow.python.framework.config``: the devices of the machine; what sets them up is an option of a session here.
+"""``tensorflow.python.framework.config``: the devices of the machine; their settings are session options here.
 
 >>> list_logical_devices("CPU")
 [LogicalDevice(name='/job:localhost/replica:0/task:0/device:CPU:0', device_type='CPU')]
@@ -36,7 +36,7 @@ class PhysicalDevice(NamedTuple):
 
 
 def _devices(device_type: str | None) -> list[tuple[str, str]]:
-    """The end of the name, and the type, of the devices of a type; None: of all."""
+    """Return the ends of the names, and the types, of the devices of a type; None for all types."""
     return [
         (device.name.removeprefix("/device:"), device.device_type)
         for device in list_local_devices()
@@ -45,18 +45,18 @@ def _devices(device_type: str | None) -> list[tuple[str, str]]:
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices that operations can be placed on.
+    """Return the devices that operations can be placed on.
 
     Args:
-        device_type: of these; None: of all types.
+        device_type: the type of the devices; None for all types.
     """
     return [LogicalDevice(f"{_HOST}/device:{end}", kind) for end, kind in _devices(device_type)]
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of the machine.
+    """Return the devices of the machine.
 
     Args:
-        device_type: of these; None: of all types.
+        device_type: the type of the devices; None for all types.
     """
     return [PhysicalDevice(f"/physical_device:{end}", kind) for end, kind in _devices(device_type)]

@@ -1,7 +1,7 @@
-"""``tensorflow.python.framework.function``: ``Defun``, a decorator that makes a Python function one of the graph.
+"""``tensorflow.python.framework.function``: ``Defun``, a decorator that turns a Python function into a graph function.
 
-The function is built once, with placeholders, when its definition is first needed; a call adds one node whose type is
-the function's name. Tensors of the graph around it that it uses become arguments after its own.
+The function is built once, with placeholders, when its definition is first needed. A call adds one node whose
+op type is the function's name. Tensors that it captures from the outer graph become arguments after its own.
 
 >>> import gpuplace as tf
 >>> @Defun(tf.float32, func_name="Twice")
@@ -11,7 +11,7 @@ the function's name. Tensors of the graph around it that it uses become argument
 >>> y.op.type, *(float(value) for value in tf.Session().run([y, *tf.gradients(y, y.op.inputs)]))
 ('Twice', 8.0, 2.0)
 
-Source: tensorflow/python/framework/function.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/function.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = ["Defun", "get_extra_args", "get_extra_inputs", "get_extra_vars"]
 
 
 class Defun:
-    """A decorator that makes a function of tensors one of the graph's library.
+    """A decorator that turns a function of tensors into a function of the graph's library.
 
     Args:
-        *input_types: the types of its arguments; none: those of each call.
-        **kwargs: ``func_name``: its name in the library; ``grad_func``: such a function that is its gradient;
-            ``python_grad_func``: a Python function ``(op, *grads)`` that is; ``out_names``: names of its results;
-            ``shape_func``: tells their shapes for a call; ``capture_by_value``: copies what it uses of the graph
-            around it; others become attributes of the function.
+        *input_types: the types of its arguments; without them, the types of each call.
+        **kwargs: ``func_name``: its name in the library; ``grad_func``: its gradient, another such function;
+            ``python_grad_func``: its gradient as a Python function ``(op, *grads)``; ``out_names``: names of
+            its results; ``shape_func``: returns their shapes for a call; ``capture_by_value``: whether to
+            copy captured operations; others become attributes of the function.
     """
 
     def __init__(self, *input_types: Any, **kwargs: Any) -> None:
@@ -58,14 +58,14 @@ class Defun:
         self._options["extra"] = kwargs
 
     def __call__(self, func: Callable[..., Any]) -> Any:
-        """The function of the graph.
+        """Return the graph function.
 
         Args:
             func: takes tensors; returns a tensor, several, or None.
 
         Raises:
-            ValueError: it cannot be called, has defaults or arguments by name, or takes another number of arguments
-                than there are types.
+            ValueError: ``func`` is not callable, has defaults or keyword arguments, or the number of its
+                arguments differs from the number of types.
         """
         if not callable(func):
             raise ValueError(f"function {func} must be callable")
@@ -92,13 +92,13 @@ class Defun:
 
 
 class _DefinedFunction:
-    """A function of given types.
+    """A function with given types.
 
     Args:
         func: the Python function.
         argnames: the names of its arguments.
         input_types: their types.
-        options: as `Defun` has them.
+        options: the options of ``Defun``.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class _DefinedFunction:
 
     @property
     def name(self) -> str:
-        """Its name in the library."""
+        """The function's name in the library."""
         self._define()
         assert self._name is not None
         return self._name
 
     @property
     def definition(self) -> Any:
-        """Its ``FunctionDef``."""
+        """The ``FunctionDef``."""
         self._define()
         return self._definition
 
@@ -138,28 +138,28 @@ class _DefinedFunction:
 
     @property
     def grad_func_name(self) -> str | None:
-        """The name of its gradient; None where it is derived."""
+        """The name of its gradient; None if the gradient is derived."""
         return self._grad_func.name if self._grad_func else None
 
     @property
     def python_grad_func(self) -> Any:
-        """The Python function that adds its gradient; None for none."""
+        """The Python function that adds its gradient, or None."""
         return self._options["python_grad_func"]
 
     @property
     def declared_input_types(self) -> tuple[Any, ...]:
-        """The types that were given for its arguments."""
+        """The declared types of its arguments."""
         return tuple(self._input_types)
 
     @property
     def captured_inputs(self) -> list[Tensor]:
-        """The tensors of the graph around it that it uses."""
+        """The tensors that it captures from the outer graph."""
         self._define()
         return list(self._captured)
 
     @property
     def stateful_ops(self) -> list[tuple[str, str]]:
-        """Names and types of its stateful operations."""
+        """Names and types of the stateful operations."""
         self._define()
         return list(self._stateful)
 
@@ -176,7 +176,7 @@ class _DefinedFunction:
                 for dtype, name in zip(self._input_types, names, strict=True)
             ]
             results = self._results(graph, self._func(*args))
-        targets = [op for op in graph.get_operations() if _runs_always(op, graph)]
+        targets = [op for op in graph.get_operations() if _always_runs(op, graph)]
         body = graph.body(results, targets)
         self._stateful = [
             (op.name, op.type)
@@ -191,14 +191,14 @@ class _DefinedFunction:
         values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
         if any(value is None for value in values):
             raise ValueError(f"Function can not return None: {self._func.__name__}")
-        made = [graph.capture(convert_to_tensor(value)) for value in values]
+        results = [graph.capture(convert_to_tensor(value)) for value in values]
         names = self._options["out_names"]
-        if names and len(names) != len(made):
+        if names and len(names) != len(results):
             raise InvalidArgumentError.of(
                 "output names must be either empty or equal in size to outputs. output names size ="
-                f" {len(names)} outputs size = {len(made)}"
+                f" {len(names)} outputs size = {len(results)}"
             )
-        return made
+        return results
 
     def _set(self, body: FunctionBody, outer: Graph) -> None:
         extra = dict(self._options["extra"])
@@ -208,17 +208,17 @@ class _DefinedFunction:
         attrs.update(
             {key: value.encode() if isinstance(value, str) else value for key, value in extra.items()}
         )
-        made = function_def("", body, inspect.getdoc(self._func) or "", attrs, self._options["out_names"])
+        fdef = function_def("", body, inspect.getdoc(self._func) or "", attrs, self._options["out_names"])
         if self._name is None:
-            digest = hashlib.sha1(made.SerializeToString(deterministic=True)).hexdigest()[:11]
+            digest = hashlib.sha1(fdef.SerializeToString(deterministic=True)).hexdigest()[:11]
             self._name = f"{getattr(self._func, '__name__', 'function')}_{digest}"
-        made.signature.name = self._name
+        fdef.signature.name = self._name
         self._captured = body.graph.captures  # type: ignore[attr-defined]
-        self._body, self._definition = body, made
+        self._body, self._definition = body, fdef
         self._outer = outer
 
     def add_to_graph(self, g: Graph) -> None:
-        """Puts it into a graph's library, with what it calls and its gradient.
+        """Add the function to a graph's library, with the functions that it calls and its gradient.
 
         Args:
             g: the graph.
@@ -244,32 +244,32 @@ class _DefinedFunction:
             g.gradient_functions[self.name] = self._grad_func.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call.
+        """Add a call to the graph.
 
         Args:
-            *args: what it takes.
-            **kwargs: ``name``: name of the node; ``noinline``: whether the call stays one.
+            *args: the arguments.
+            **kwargs: ``name``: name of the node; ``noinline``: whether to forbid inlining.
 
         Returns:
-            A tensor, a tuple of several, or the operation where it returns nothing.
+            A tensor, a tuple of tensors, or the operation if there are no results.
 
         Raises:
-            ValueError: too few or too many arguments, or others by name.
+            ValueError: the number of arguments is wrong, or there are other keyword arguments.
         """
         graph = get_default_graph()
         self.add_to_graph(graph)
         name, noinline = kwargs.pop("name", None), kwargs.pop("noinline", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {kwargs.keys()}")
-        wanted = len(self._signature.input_arg) - len(self._captured)
-        if len(args) != wanted:
-            raise ValueError(f"Expected number of arguments: {wanted}, received: {len(args)}")
+        expected = len(self._signature.input_arg) - len(self._captured)
+        if len(args) != expected:
+            raise ValueError(f"Expected number of arguments: {expected}, received: {len(args)}")
         types = [as_dtype(arg.type) for arg in self._signature.input_arg]
-        given = [convert_to_tensor(arg, dtype=dtype) for arg, dtype in zip(args, types, strict=False)]
+        inputs = [convert_to_tensor(arg, dtype=dtype) for arg, dtype in zip(args, types, strict=False)]
         outputs = [as_dtype(arg.type) for arg in self._signature.output_arg]
         op = graph.create_op(
             self.name,
-            [*given, *self._captured],
+            [*inputs, *self._captured],
             outputs,
             name=name or self.name,
             attrs={} if noinline is None else {"_noinline": bool(noinline)},
@@ -285,8 +285,8 @@ class _DefinedFunction:
         return op.outputs[0] if len(op.outputs) == 1 else tuple(op.outputs)
 
 
-def _runs_always(op: Operation, graph: TracedGraph) -> bool:
-    """Whether an operation runs though no result needs it: one that is stateful, outside of loops and conditions."""
+def _always_runs(op: Operation, graph: TracedGraph) -> bool:
+    """Return whether an operation runs even if unused: it is stateful, outside of loops and conditionals."""
     return (
         op.op_def is not None
         and op.op_def.is_stateful
@@ -296,12 +296,12 @@ def _runs_always(op: Operation, graph: TracedGraph) -> bool:
 
 
 class _OverloadedFunction:
-    """A function whose types are those of each call.
+    """A function whose types are determined by each call.
 
     Args:
         func: the Python function.
         argnames: the names of its arguments.
-        options: as `Defun` has them.
+        options: the options of ``Defun``.
     """
 
     def __init__(self, func: Callable[..., Any], argnames: Sequence[str], options: dict[str, Any]) -> None:
@@ -311,7 +311,7 @@ class _OverloadedFunction:
         self._overload: dict[tuple[Any, ...], _DefinedFunction] = {}
 
     def instantiate(self, input_types: Sequence[Any]) -> _DefinedFunction:
-        """The function of given types.
+        """Return the function for given types.
 
         Args:
             input_types: the types of its arguments.
@@ -322,73 +322,73 @@ class _OverloadedFunction:
             name = options["func_name"]
             if name is not None and self._overload:
                 options["func_name"] = "_".join([name, *(dtype.name for dtype in types)])
-            made = _DefinedFunction(self._func, self._argnames, types, options)
+            function = _DefinedFunction(self._func, self._argnames, types, options)
             if isinstance(options["grad_func"], _OverloadedFunction):
-                grads = [as_dtype(arg.type) for arg in made._signature.output_arg]
-                made._grad_func = options["grad_func"].instantiate([*types, *grads])
-            self._overload[types] = made
+                grads = [as_dtype(arg.type) for arg in function._signature.output_arg]
+                function._grad_func = options["grad_func"].instantiate([*types, *grads])
+            self._overload[types] = function
         return self._overload[types]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call.
+        """Add a call to the graph.
 
         Args:
             *args: as for a function of given types.
-            **kwargs: the same.
+            **kwargs: as above.
         """
-        given = [convert_to_tensor(arg) for arg in args]
-        return self.instantiate([tensor.dtype.base_dtype for tensor in given])(*given, **kwargs)
+        inputs = [convert_to_tensor(arg) for arg in args]
+        return self.instantiate([tensor.dtype.base_dtype for tensor in inputs])(*inputs, **kwargs)
 
 
 def _from_definition(fdef: Any, grad_func: _DefinedFunction | None = None) -> _DefinedFunction:
-    """A function of a message.
+    """Return a function from its message.
 
     Args:
         fdef: a ``FunctionDef``.
-        grad_func: its gradient; None: it is derived.
+        grad_func: its gradient; None: the gradient is derived.
     """
     types = [as_dtype(arg.type) for arg in fdef.signature.input_arg]
     options = Defun(func_name=fdef.signature.name, grad_func=grad_func)._options
-    made = _DefinedFunction(
+    function = _DefinedFunction(
         lambda *args: None, [arg.name for arg in fdef.signature.input_arg], types, options
     )
-    made._definition = FunctionDef()
-    made._definition.CopyFrom(fdef)
-    return made
+    function._definition = FunctionDef()
+    function._definition.CopyFrom(fdef)
+    return function
 
 
 def from_library(lib: Any) -> list[_DefinedFunction]:
-    """The functions of a library, those that are gradients before those whose gradients they are.
+    """Return the functions of a library, gradients before the functions that they belong to.
 
     Args:
         lib: a ``FunctionDefLibrary``.
 
     Raises:
-        ValueError: a gradient is not there, or a function is in the end its own.
+        ValueError: a gradient is missing, or gradients form a cycle.
     """
     if not lib.function and not lib.gradient:
         return []
-    there = {function.signature.name: function for function in lib.function}
+    definitions = {function.signature.name: function for function in lib.function}
     gradients = {one.function_name: one.gradient_func for one in lib.gradient}
     for function, grad in gradients.items():
         for name, what in ((function, "function"), (grad, "gradient function")):
-            if name not in there:
+            if name not in definitions:
                 raise ValueError(
                     f"FunctionDefLibrary missing '{name}' FunctionDef (as a {what}) for gradient of '{function}'"
                 )
-    made: dict[str, _DefinedFunction] = {}
+    functions: dict[str, _DefinedFunction] = {}
 
     def make(name: str, above: tuple[str, ...]) -> _DefinedFunction:
         if name in above:
             raise ValueError("FunctionDefLibrary contains cyclic gradient functions!")
-        if name not in made:
+        if name not in functions:
             grad = make(gradients[name], (*above, name)) if name in gradients else None
-            made[name] = _from_definition(there[name], grad)
-        return made[name]
+            functions[name] = _from_definition(definitions[name], grad)
+        return functions[name]
 
-    for name in there:
+    for name in definitions:
         make(name, ())
-    return list(made.values())
+    return list(functions.values())
 
 
 def _innermost() -> TracedGraph | None:
@@ -397,17 +397,17 @@ def _innermost() -> TracedGraph | None:
 
 
 def get_extra_inputs() -> list[Tensor]:
-    """The tensors of the graph around it that the function which is being built uses, as they are there."""
+    """Return the tensors, in the outer graph, that the function being built captures."""
     graph = _innermost()
     return list(graph.captures) if graph is not None else []
 
 
 def get_extra_args() -> list[Tensor]:
-    """The same as they are in the function."""
+    """Return the captured tensors as they appear in the function."""
     graph = _innermost()
     return list(graph.captured.values()) if graph is not None else []
 
 
 def get_extra_vars() -> list[Any]:
-    """The variables of such functions: none are kept apart here."""
+    """Return the captured variables: none are kept separately here."""
     return []

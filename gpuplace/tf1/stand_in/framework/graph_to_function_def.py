@@ -22,17 +22,17 @@ def graph_to_function_def(
     outputs: Sequence[Tensor],
     out_names: Sequence[str] | None = None,
 ) -> Any:
-    """A function without a name.
+    """Return a function without a name.
 
     Args:
         graph: the graph.
-        operations: those of the body; all that the graph has are taken.
+        operations: the operations of the body; all operations of the graph are used.
         inputs: its arguments.
         outputs: its results.
-        out_names: their names; None: those of the tensors.
+        out_names: their names; None for those of the tensors.
 
     Raises:
-        ValueError: another number of names than of results.
+        ValueError: the number of names differs from the number of results.
     """
     if out_names and len(out_names) != len(outputs):
         raise ValueError(
@@ -44,12 +44,12 @@ def graph_to_function_def(
 
 
 def _names_of(tensors: Sequence[Tensor]) -> list[str]:
-    """The names of results, after their tensors, each once."""
-    found: list[str] = []
+    """Return unique names for results, after their tensors."""
+    names: list[str] = []
     for tensor in tensors:
         name = plain = tensor.name.removesuffix(":0").replace(":", "_o")
         numbers = itertools.count()
-        while name in found:
+        while name in names:
             name = f"{plain}_U{next(numbers)}"
-        found.append(name)
-    return found
+        names.append(name)
+    return names

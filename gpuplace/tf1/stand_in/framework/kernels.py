@@ -1,4 +1,4 @@
-"""``tensorflow.python.framework.kernels``: the kernels that there are, as messages.
+"""``tensorflow.python.framework.kernels``: the registered kernels, as messages.
 
 Source: tensorflow/python/framework/kernels.py, release 1.15 (names).
 """
@@ -12,13 +12,13 @@ from gpuplace.kernels.registry import default_catalogue
 
 
 def get_all_registered_kernels() -> Any:
-    """The kernels of all ops, a ``KernelList``."""
+    """Return the kernels of all ops, a ``KernelList``."""
     kernels = default_catalogue().kernels
     return kernel_list(row for op in kernels.op_names() for row in kernels.rows(op))
 
 
 def get_registered_kernels_for_op(name: str) -> Any:
-    """The kernels of an op, a ``KernelList``; of an unknown one there are none.
+    """Return the kernels of an op, a ``KernelList``; the list is empty for an unknown op.
 
     Args:
         name: the op type.

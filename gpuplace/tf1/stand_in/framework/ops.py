@@ -1,6 +1,6 @@
-"""Names of ``tensorflow.python.framework.ops`` that are not public, and are not of one module here.
+"""Private names of ``tensorflow.python.framework.ops`` that come from several modules here.
 
-Source: tensorflow/python/framework/ops.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/ops.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class _Constructor(type):
-    """The class of `Operation`, which operations of graphs are instances of."""
+    """Metaclass of ``Operation``: operations of graphs are instances of it."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, operation.Operation)
@@ -54,21 +54,21 @@ class _Constructor(type):
         original_op: Any = None,
         op_def: Any = None,
     ) -> operation.Operation:
-        """An operation that is added to a graph.
+        """Return a new operation of a graph.
 
         Args:
             node_def: its ``NodeDef``: type, name, attributes and device.
             g: the graph.
-            inputs: the tensors that it takes; None: none.
-            output_types: the types of what it gives.
-            control_inputs: what runs before it.
-            input_types: the types of what it takes, where references are wanted.
-            original_op: nothing that counts.
-            op_def: nothing that counts: the op's type says it.
+            inputs: the input tensors, or None.
+            output_types: the types of its outputs.
+            control_inputs: the operations that must run before it.
+            input_types: the types of its inputs, which mark references.
+            original_op: ignored.
+            op_def: ignored; the op type determines it.
 
         Raises:
-            TypeError: ``node_def`` or ``g`` is something else.
-            ValueError: the name is no name.
+            TypeError: ``node_def`` or ``g`` has another type.
+            ValueError: the name is not a valid node name.
         """
         if not isinstance(node_def, messages.NodeDef):
             raise TypeError(f"node_def needs to be a NodeDef: {node_def}")
@@ -78,16 +78,16 @@ class _Constructor(type):
             raise ValueError(f"'{node_def.name}' is not a valid node name")
         attrs = {key: decode_attr(value) for key, value in node_def.attr.items()}
         with g.as_default(), g.control_dependencies(control_inputs or []):
-            made = g.create_op(
+            new_operation = g.create_op(
                 node_def.op, list(inputs or []), output_types, input_types, node_def.name, attrs
             )
         if node_def.device:
-            made._set_device(node_def.device)
-        return made
+            new_operation._set_device(node_def.device)
+        return new_operation
 
 
 class Operation(metaclass=_Constructor):
-    """A node of a graph, also made of its message."""
+    """A node of a graph, which can also be created from its message."""
 
 
 _NAME = re.compile("[A-Za-z0-9.][A-Za-z0-9_.\\-/]*")
@@ -95,12 +95,12 @@ _uids = itertools.count(1)
 
 
 def uid() -> int:
-    """A number that this process has not been given before."""
+    """Return a number that is unique in this process."""
     return next(_uids)
 
 
 class RegisterShape:
-    """A decorator that notes nothing any more: ops have rules of their own for shapes.
+    """A decorator without effect, because ops have their own shape functions.
 
     Args:
         op_type: the op.
@@ -112,7 +112,7 @@ class RegisterShape:
         self._op_type = op_type
 
     def __call__(self, f: Callable[..., Any] | None) -> Callable[..., Any] | None:
-        """The function as it is.
+        """Return the function unchanged.
 
         Args:
             f: a function, or None.
@@ -121,12 +121,12 @@ class RegisterShape:
 
 
 def _NodeDef(op_type: str, name: str, device: Any = None) -> Any:  # noqa: N802 - TensorFlow's name
-    """A node's message.
+    """Return the message of a node.
 
     Args:
-        op_type: its op.
+        op_type: its op type.
         name: its name.
-        device: the device it asks for, a name or a ``DeviceSpec``; None: none.
+        device: the requested device, a name or a ``DeviceSpec``, or None.
     """
     node = messages.NodeDef(op=op_type, name=name)
     if device is not None:
@@ -139,17 +139,17 @@ _default_session_stack = stacks.session_stack
 
 
 def has_default_graph() -> bool:
-    """Whether this thread is in a block of ``graph.as_default()``."""
+    """Return whether this thread is in a block of ``graph.as_default()``."""
     return bool(stacks.graph_stack.stack)
 
 
 def get_name_scope() -> str:
-    """The name scope of the default graph, without a slash at its end."""
+    """Return the name scope of the default graph, without the final slash."""
     return convert.get_default_graph().get_name_scope()
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """False: there are graphs only."""
+    """Return False, because there are only graphs."""
     return False
 
 
@@ -157,22 +157,22 @@ _dense_types: list[type] = [Tensor]
 
 
 def is_dense_tensor_like(t: Any) -> bool:
-    """Whether something counts as a dense tensor: a tensor, a variable, or of a class that was registered.
+    """Return whether an object counts as a dense tensor: a tensor, a variable, or an instance of a registered class.
 
     Args:
-        t: the thing.
+        t: the object.
     """
     return isinstance(t, tuple(_dense_types)) or isinstance(t, Variable)
 
 
 def register_dense_tensor_like_type(tensor_type: type) -> None:
-    """Notes that objects of a class count as dense tensors.
+    """Register a class whose objects count as dense tensors.
 
     Args:
         tensor_type: a class with properties ``name`` and ``dtype``.
 
     Raises:
-        TypeError: it has no such properties.
+        TypeError: the class lacks these properties.
     """
     for name in ("name", "dtype"):
         if not isinstance(getattr(tensor_type, name, None), property):
@@ -183,15 +183,15 @@ def register_dense_tensor_like_type(tensor_type: type) -> None:
 def convert_to_tensor_or_composite(
     value: Any, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Any:
-    """A tensor of a value, or a sparse one or ``IndexedSlices`` as it is.
+    """Return a value as a tensor; sparse tensors and ``IndexedSlices`` stay as they are.
 
     Args:
-        value: what ``tf.convert_to_tensor`` takes, or such a composite.
-        dtype: the type; None: the value's.
+        value: a value that ``tf.convert_to_tensor`` accepts, or such a composite.
+        dtype: the type; None for the value's.
         name: name of the tensor's op.
 
     Raises:
-        ValueError: a composite has another type.
+        ValueError: a composite has another dtype.
     """
     if not isinstance(value, (IndexedSlices, SparseTensor)):
         return convert.convert_to_tensor(value, dtype=dtype, name=name)
@@ -204,7 +204,7 @@ def convert_to_tensor_or_composite(
 
 
 class name_scope_v2:  # noqa: N801 - TensorFlow's name
-    """A block of names below one, as ``tf.name_scope`` with a name alone.
+    """A name scope, as ``tf.name_scope`` with only a name.
 
     Args:
         name: its name.
@@ -218,7 +218,7 @@ class name_scope_v2:  # noqa: N801 - TensorFlow's name
 
     @property
     def name(self) -> str:
-        """What was asked for."""
+        """The name that was passed in."""
         return self._name
 
     def __enter__(self) -> str:
@@ -232,7 +232,7 @@ class name_scope_v2:  # noqa: N801 - TensorFlow's name
 
 
 class EagerTensor:
-    """The class of tensors that have their value at once, of which there are none here."""
+    """The class of eager tensors, which do not exist here."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnimplementedError.of("Eager execution is not available: gpuplace has TensorFlow 1's graphs")

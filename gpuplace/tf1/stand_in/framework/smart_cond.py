@@ -1,6 +1,6 @@
-"""``tensorflow.python.framework.smart_cond``: conditions that are decided when the graph is built, where they can be.
+"""``tensorflow.python.framework.smart_cond``: conditions that are decided while the graph is built, if possible.
 
-Source: tensorflow/python/framework/smart_cond.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/smart_cond.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ["smart_case", "smart_cond", "smart_constant_value"]
 
 
 def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
-    """``tf.cond``, without operations of its own where the value is known when the graph is built.
+    """Build ``tf.cond``, or only one branch if the condition is known while the graph is built.
 
     Args:
         pred: a bool, 0, 1, or a scalar bool tensor.
-        true_fn: a function.
-        false_fn: another one.
+        true_fn: the function for a true condition.
+        false_fn: the function for a false condition.
         name: the name scope of a ``tf.cond``.
 
     Raises:
-        TypeError: one of the functions cannot be called, or ``pred`` is something else.
+        TypeError: a function is not callable, or ``pred`` has another type.
     """
     for function, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(function):
@@ -39,13 +39,13 @@ def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str |
 
 
 def smart_constant_value(pred: Any) -> bool | None:
-    """The value of a condition where it can be told when the graph is built; None where not.
+    """Return the value of a condition if it is known while the graph is built, otherwise None.
 
     Args:
-        pred: as for `smart_cond`.
+        pred: as for ``smart_cond``.
 
     Raises:
-        TypeError: it is no condition.
+        TypeError: ``pred`` is not a condition.
     """
     if isinstance(pred, Tensor):
         value = constant_value(pred)
@@ -63,12 +63,12 @@ def smart_case(
     exclusive: bool = False,
     name: str = "smart_case",
 ) -> Any:
-    """``tf.case``, decided when the graph is built where the conditions up to the first true one are known.
+    """Build ``tf.case``, or only one branch if the conditions up to the first true one are known.
 
     Args:
         pred_fn_pairs: pairs of a condition and a function, or a dict.
-        default: the function for no true condition.
-        exclusive: whether at most one may be true.
+        default: the function if no condition is true.
+        exclusive: whether at most one condition may be true.
         name: the name scope of a ``tf.case``.
     """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)

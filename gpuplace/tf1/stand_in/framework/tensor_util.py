@@ -1,4 +1,4 @@
-"""Names of ``tensorflow.python.framework.tensor_util`` that are not public.
+"""Private names of ``tensorflow.python.framework.tensor_util``.
 
 Source: tensorflow/python/framework/tensor_util.py, release 1.15 (names).
 """
@@ -16,35 +16,35 @@ from gpuplace.shapes import Dimension, TensorShape
 __all__ = ["ShapeEquals", "shape_tensor"]
 
 _ENABLE_MAYBE_SET_STATIC_SHAPE = True
-"""Shapes of results are told by the values of constants, always."""
+"""Constant values always determine the shapes of results."""
 
 
 def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:  # noqa: N802 - TensorFlow's name
-    """Whether a message's tensor has a shape.
+    """Return whether the tensor in a message has a given shape.
 
     Args:
         tensor_proto: a ``TensorProto``.
         shape: sizes, or a ``TensorShapeProto``.
 
     Raises:
-        TypeError: one of the two is something else.
+        TypeError: an argument has another type.
     """
     if not hasattr(tensor_proto, "tensor_shape"):
         raise TypeError("tensor_proto is not a tensor_pb2.TensorProto object")
     if hasattr(shape, "dim"):
-        wanted: Sequence[Any] = [dim.size for dim in shape.dim]
+        expected: Sequence[Any] = [dim.size for dim in shape.dim]
     elif isinstance(shape, (list, tuple)):
-        wanted = shape
+        expected = shape
     else:
         raise TypeError("shape is not a list or tuple")
-    return [dim.size for dim in tensor_proto.tensor_shape.dim] == list(wanted)
+    return [dim.size for dim in tensor_proto.tensor_shape.dim] == list(expected)
 
 
 def shape_tensor(shape: Any) -> Tensor:
-    """Sizes as a tensor, of 32 bits where nothing else is given.
+    """Return sizes as a tensor, int32 unless they have another type.
 
     Args:
-        shape: sizes, of which some may be tensors, or a tensor.
+        shape: sizes, some of which may be tensors, or a tensor.
     """
     if isinstance(shape, TensorShape):
         shape = shape.as_list()

@@ -1,4 +1,4 @@
-"""Names of ``tensorflow.python.framework.versions`` that begin with underscores, and the compiler's.
+"""Names of ``tensorflow.python.framework.versions`` that start with an underscore, and the compiler's version.
 
 Source: tensorflow/python/framework/versions.py, release 1.15 (names).
 """
@@ -11,7 +11,7 @@ from typing import Any
 from gpuplace.api import version
 
 COMPILER_VERSION = platform.python_compiler()
-"""What Python was made with: there is nothing else here that was compiled."""
+"""The compiler of Python, because nothing else here is compiled."""
 __compiler_version__ = COMPILER_VERSION
 CXX11_ABI_FLAG = __cxx11_abi_flag__ = 0
 MONOLITHIC_BUILD = __monolithic_build__ = 0

@@ -1,1 +1,1 @@
-"""Names of modules below ``tensorflow.python.ops`` that are not what the public names are."""
+"""Names of modules below ``tensorflow.python.ops`` that differ from the public names."""

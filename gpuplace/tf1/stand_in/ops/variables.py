@@ -15,7 +15,7 @@ RefVariable = VariableV1 = variables.Variable
 
 
 class _AlwaysResource(type(variables.Variable)):  # type: ignore[misc]
-    """Makes resource variables; every variable is one of the class."""
+    """Metaclass that creates resource variables; every variable is an instance of the class."""
 
     def __call__(
         cls,
@@ -56,23 +56,23 @@ class _AlwaysResource(type(variables.Variable)):  # type: ignore[misc]
 
 
 class Variable(variables.Variable, metaclass=_AlwaysResource):
-    """``tf.Variable`` that is a resource variable whatever the scope says.
+    """``tf.Variable`` that is always a resource variable, whatever the scope specifies.
 
     Args:
-        initial_value: as for ``tf.Variable``, and so are the others; there are fewer of them.
-        trainable: the same.
-        validate_shape: the same.
-        caching_device: the same.
+        initial_value: as for ``tf.Variable``, like the others; there are fewer of them.
+        trainable: as for ``tf.Variable``.
+        validate_shape: as for ``tf.Variable``.
+        caching_device: as for ``tf.Variable``.
         name: the same.
-        variable_def: the same.
+        variable_def: as for ``tf.Variable``.
         dtype: the same.
-        import_scope: the same.
-        constraint: the same.
-        synchronization: the same.
-        aggregation: the same.
-        shape: the same.
+        import_scope: as for ``tf.Variable``.
+        constraint: as for ``tf.Variable``.
+        synchronization: as for ``tf.Variable``.
+        aggregation: as for ``tf.Variable``.
+        shape: as for ``tf.Variable``.
 
     Raises:
         ValueError: as for ``tf.Variable``.
-        TypeError: the same.
+        TypeError: as for ``tf.Variable``.
     """

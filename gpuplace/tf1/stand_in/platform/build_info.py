@@ -1,4 +1,4 @@
-"""``tensorflow.python.platform.build_info``: for which GPUs there are kernels.
+"""``tensorflow.python.platform.build_info``: the GPUs that have kernels.
 
 Source: tensorflow/python/platform/build_info.py, release 1.15 (names).
 """

@@ -1,4 +1,4 @@
-"""``tensorflow.python.platform.resource_loader``: files beside the code that asks for them.
+"""``tensorflow.python.platform.resource_loader``: files beside the calling code.
 
 Source: tensorflow/python/platform/resource_loader.py, release 1.15 (names).
 """
@@ -18,10 +18,10 @@ __all__ = [
 
 
 def load_resource(path: str) -> bytes:
-    """What a file holds.
+    """Return the contents of a file.
 
     Args:
-        path: its name, below the folder that holds the package ``tensorflow``.
+        path: its path below the folder that contains the package ``tensorflow``.
 
     Raises:
         OSError: it cannot be read.
@@ -34,29 +34,29 @@ def load_resource(path: str) -> bytes:
 
 
 def get_data_files_path() -> str:
-    """The folder of the file that calls this."""
+    """Return the folder of the calling file."""
     return os.path.dirname(os.path.abspath(sys._getframe(1).f_code.co_filename))
 
 
 def get_root_dir_with_all_resources() -> str:
-    """The same: programs are not packed here."""
+    """Return the folder of the calling file, because programs are not packaged here."""
     return os.path.dirname(os.path.abspath(sys._getframe(1).f_code.co_filename))
 
 
 def get_path_to_datafile(path: str) -> str:
-    """A file's name with the folder of the file that calls this.
+    """Return the path of a file in the folder of the calling file.
 
     Args:
-        path: the name from that folder on.
+        path: the path relative to that folder.
     """
     return os.path.join(os.path.dirname(os.path.abspath(sys._getframe(1).f_code.co_filename)), path)
 
 
 def readahead_file_path(path: str, readahead: str = "128M") -> str:
-    """A file's name as it is.
+    """Return a file's path unchanged.
 
     Args:
-        path: the name.
-        readahead: how much to read ahead; nothing is.
+        path: the path.
+        readahead: ignored.
     """
     return path

@@ -1,4 +1,4 @@
-"""``tensorflow.python.saved_model.builder_impl``: the builder whose models keep what they run in signatures.
+"""``tensorflow.python.saved_model.builder_impl``: the builder whose models record operations in signatures.
 
 Source: tensorflow/python/saved_model/builder_impl.py, release 1.15 (names, arguments).
 """
@@ -15,10 +15,10 @@ from gpuplace.tf1.saving.signatures import op_signature_def
 
 
 class _SavedModelBuilder(SavedModelBuilder):
-    """Writes a SavedModel; its files and operations are in its graphs' messages, not in collections.
+    """Writer of a SavedModel that stores assets and operations in its graphs' messages, not in collections.
 
     Args:
-        export_dir: its folder, which is made where it is missing.
+        export_dir: its folder, which is created if needed.
     """
 
     def add_meta_graph_and_variables(  # type: ignore[override]
@@ -33,21 +33,22 @@ class _SavedModelBuilder(SavedModelBuilder):
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
-        """Adds the default graph, and writes the variables.
+        """Add the default graph, and write the variables.
 
         Args:
             sess: the session whose variables are written.
-            tags: by which the graph is found.
-            signature_def_map: keys to ``SignatureDef``; None: none.
-            assets_list: constants that are paths of files, which are copied; None: none.
-            clear_devices: leave the devices out.
-            init_op: what to run when the model is loaded; None: nothing.
-            train_op: what trains the model; None: nothing.
-            strip_default_attrs: leave attributes out that have their default values.
-            saver: what writes the variables; None: a new one, for all of the graph.
+            tags: tags that identify the graph.
+            signature_def_map: dict from key to ``SignatureDef``, or None.
+            assets_list: constants with the paths of asset files, which are copied, or None.
+            clear_devices: whether to leave out the devices.
+            init_op: operation to run when the model is loaded, or None.
+            train_op: the training operation, or None.
+            strip_default_attrs: whether to leave out attributes that have their default values.
+            saver: the ``Saver`` that writes the variables; None for a new one, for all variables of the
+                graph.
 
         Raises:
-            TypeError: what is to run is neither an operation nor a tensor.
+            TypeError: ``init_op`` or ``train_op`` is neither an operation nor a tensor.
         """
         super().add_meta_graph_and_variables(
             sess,
@@ -57,7 +58,7 @@ class _SavedModelBuilder(SavedModelBuilder):
             strip_default_attrs=strip_default_attrs,
             saver=saver,
         )
-        self._note(assets_list, init_op, train_op)
+        self._add_to_message(assets_list, init_op, train_op)
 
     def add_meta_graph(  # type: ignore[override]
         self,
@@ -69,30 +70,30 @@ class _SavedModelBuilder(SavedModelBuilder):
         train_op: Any = None,
         saver: Any = None,
     ) -> None:
-        """Adds the default graph, which shares the variables that were written.
+        """Add the default graph, which shares the variables already written.
 
         Args:
             tags: as for ``add_meta_graph_and_variables``.
-            signature_def_map: the same.
-            assets_list: the same.
-            clear_devices: the same.
-            init_op: the same.
-            train_op: the same.
-            saver: what reads the variables; None: a new one, for all of the graph.
+            signature_def_map: as for ``add_meta_graph_and_variables``.
+            assets_list: as for ``add_meta_graph_and_variables``.
+            clear_devices: as for ``add_meta_graph_and_variables``.
+            init_op: as for ``add_meta_graph_and_variables``.
+            train_op: as for ``add_meta_graph_and_variables``.
+            saver: the ``Saver`` that reads the variables; None for a new one, for all variables of the graph.
 
         Raises:
-            TypeError: what is to run is neither an operation nor a tensor.
+            TypeError: ``init_op`` or ``train_op`` is neither an operation nor a tensor.
         """
         super().add_meta_graph(tags, signature_def_map, clear_devices=clear_devices, saver=saver)
-        self._note(assets_list, init_op, train_op)
+        self._add_to_message(assets_list, init_op, train_op)
 
-    def _note(self, assets: Sequence[Any] | None, init_op: Any, train_op: Any) -> None:
-        """Puts files and operations into the graph's message."""
-        made = self._saved_model.meta_graphs[-1]
-        made.asset_file_def.extend(self._save_assets(assets or ()))
+    def _add_to_message(self, assets: Sequence[Any] | None, init_op: Any, train_op: Any) -> None:
+        """Add assets and operations to the graph's message."""
+        meta_graph = self._saved_model.meta_graphs[-1]
+        meta_graph.asset_file_def.extend(self._save_assets(assets or ()))
         for key, op in ((INIT_OP_SIGNATURE_KEY, init_op), (TRAIN_OP_SIGNATURE_KEY, train_op)):
             if op is None:
                 continue
             if not isinstance(op, (Operation, Tensor)):
                 raise TypeError(f"{key} needs to be a Tensor or Op: {op!r}")
-            made.signature_def[key].CopyFrom(op_signature_def(op, key))
+            meta_graph.signature_def[key].CopyFrom(op_signature_def(op, key))

@@ -1,6 +1,6 @@
-"""``tensorflow.python.summary.plugin_asset``: files that a plugin of TensorBoard has beside the events of a graph.
+"""``tensorflow.python.summary.plugin_asset``: files of a TensorBoard plugin beside a graph's events.
 
-Source: tensorflow/python/summary/plugin_asset.py, release 1.15 (names, sentences).
+Source: tensorflow/python/summary/plugin_asset.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ class PluginAsset(abc.ABC):
 
     @abc.abstractmethod
     def assets(self) -> dict[str, str | bytes]:
-        """Name of each file -> what it holds."""
+        """File name -> contents."""
 
 
 def get_plugin_asset(plugin_asset_cls: type[PluginAsset], graph: Graph | None = None) -> Any:
-    """The files of a plugin for a graph, made where there are none.
+    """Return the files of a plugin for a graph, created if there are none.
 
     Args:
         plugin_asset_cls: their class.
-        graph: the graph; None: the default one.
+        graph: the graph; None for the default one.
 
     Raises:
-        ValueError: the class names no plugin, or the graph has something else for it.
+        ValueError: the class has no ``plugin_name``, or the graph has assets of another class for it.
     """
     graph = graph or get_default_graph()
     name = plugin_asset_cls.plugin_name
     if not name:
         raise ValueError(f"Class {plugin_asset_cls.__name__} has no plugin_name")
     key = _PLUGIN_ASSET_PREFIX + name
-    there = graph.get_collection(key)
-    if there:
-        if len(there) > 1:
-            raise ValueError(f"Collection for plugin {name} had {len(there)} items, expected 1")
-        if not isinstance(there[0], plugin_asset_cls):
+    existing = graph.get_collection(key)
+    if existing:
+        if len(existing) > 1:
+            raise ValueError(f"Collection for plugin {name} had {len(existing)} items, expected 1")
+        if not isinstance(existing[0], plugin_asset_cls):
             raise ValueError(
-                f"Plugin name collision between classes {plugin_asset_cls.__name__} and {type(there[0]).__name__}"
+                f"Plugin name collision between classes {plugin_asset_cls.__name__} and {type(existing[0]).__name__}"
             )
-        return there[0]
-    made = plugin_asset_cls()
-    graph.add_to_collection(key, made)
+        return existing[0]
+    asset = plugin_asset_cls()
+    graph.add_to_collection(key, asset)
     graph.add_to_collection(_PLUGIN_ASSET_PREFIX, name)
-    return made
+    return asset
 
 
 def get_all_plugin_assets(graph: Graph | None = None) -> list[Any]:
-    """The files of all plugins for a graph.
+    """Return the files of all plugins for a graph.
 
     Args:
-        graph: the graph; None: the default one.
+        graph: the graph; None for the default one.
 
     Raises:
-        ValueError: a plugin has not exactly one such object.
+        ValueError: a plugin does not have exactly one such object.
     """
     graph = graph or get_default_graph()
-    made = []
+    assets = []
     for name in graph.get_collection(_PLUGIN_ASSET_PREFIX):
-        found = graph.get_collection(_PLUGIN_ASSET_PREFIX + name)
-        if len(found) != 1:
-            raise ValueError(f"Collection for plugin {name} had {len(found)} items, expected 1")
-        made += found
-    return made
+        items = graph.get_collection(_PLUGIN_ASSET_PREFIX + name)
+        if len(items) != 1:
+            raise ValueError(f"Collection for plugin {name} had {len(items)} items, expected 1")
+        assets += items
+    return assets

@@ -1,6 +1,6 @@
-"""``tensorflow.python.training.tensorboard_logging``: log messages that go into event files as well.
+"""``tensorflow.python.training.tensorboard_logging``: log messages that are also written to event files.
 
-Source: tensorflow/python/training/tensorboard_logging.py, release 1.15 (names, sentences).
+Source: tensorflow/python/training/tensorboard_logging.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def _check(level: str) -> None:
 
 
 def get_verbosity() -> str:
-    """The least level that goes into event files."""
+    """Return the lowest level that is written to event files."""
     verbosity: str = _settings["verbosity"]
     return verbosity
 
 
 def set_verbosity(verbosity: str) -> None:
-    """Chooses the least level that goes into event files.
+    """Set the lowest level that is written to event files.
 
     Args:
         verbosity: the level.
@@ -55,7 +55,7 @@ def set_verbosity(verbosity: str) -> None:
 
 
 def set_summary_writer(summary_writer: Any) -> None:
-    """Chooses the writer of messages.
+    """Set the writer of messages.
 
     Args:
         summary_writer: a ``FileWriter``; None: messages are not written.
@@ -64,21 +64,21 @@ def set_summary_writer(summary_writer: Any) -> None:
 
 
 def _clear_summary_writer() -> None:
-    """Forgets that a writer was chosen."""
+    """Unset the writer."""
     _settings["writer"] = _NOT_SET
 
 
 def log(level: str, message: str, *args: Any) -> None:
-    """Logs a message, and writes it where its level is high enough.
+    """Log a message, and write it if its level is high enough.
 
     Args:
         level: the level.
-        message: the message, with places for ``args``.
-        *args: what goes there.
+        message: the message, with placeholders for ``args``.
+        *args: the values for the placeholders.
 
     Raises:
         ValueError: there is no such level.
-        RuntimeError: no writer was chosen, not even None.
+        RuntimeError: ``set_summary_writer`` was not called.
     """
     writer = _settings["writer"]
     if writer is _NOT_SET:
@@ -93,50 +93,50 @@ def log(level: str, message: str, *args: Any) -> None:
 
 
 def debug(message: str, *args: Any) -> None:
-    """Logs a message of the level ``DEBUG``.
+    """Log a message at level ``DEBUG``.
 
     Args:
-        message: as for `log`.
-        *args: the same.
+        message: as for ``log``.
+        *args: as for ``log``.
     """
     log(DEBUG, message, *args)
 
 
 def info(message: str, *args: Any) -> None:
-    """Logs a message of the level ``INFO``.
+    """Log a message at level ``INFO``.
 
     Args:
-        message: as for `log`.
-        *args: the same.
+        message: as for ``log``.
+        *args: as for ``log``.
     """
     log(INFO, message, *args)
 
 
 def warn(message: str, *args: Any) -> None:
-    """Logs a message of the level ``WARN``.
+    """Log a message at level ``WARN``.
 
     Args:
-        message: as for `log`.
-        *args: the same.
+        message: as for ``log``.
+        *args: as for ``log``.
     """
     log(WARN, message, *args)
 
 
 def error(message: str, *args: Any) -> None:
-    """Logs a message of the level ``ERROR``.
+    """Log a message at level ``ERROR``.
 
     Args:
-        message: as for `log`.
-        *args: the same.
+        message: as for ``log``.
+        *args: as for ``log``.
     """
     log(ERROR, message, *args)
 
 
 def fatal(message: str, *args: Any) -> None:
-    """Logs a message of the level ``FATAL``.
+    """Log a message at level ``FATAL``.
 
     Args:
-        message: as for `log`.
-        *args: the same.
+        message: as for ``log``.
+        *args: as for ``log``.
     """
     log(FATAL, message, *args)

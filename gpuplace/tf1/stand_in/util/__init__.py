@@ -1,1 +1,1 @@
-"""``tensorflow.python.util``: helpers in plain Python that programs import from TensorFlow's insides."""
+"""``tensorflow.python.util``: helpers in plain Python that programs import from TensorFlow's internals."""

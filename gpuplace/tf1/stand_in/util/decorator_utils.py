@@ -1,6 +1,6 @@
-"""``tensorflow.python.util.decorator_utils``: what decorators check and say of what they decorate.
+"""``tensorflow.python.util.decorator_utils``: checks and docstrings of decorators.
 
-Source: tensorflow/python/util/decorator_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/util/decorator_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 def add_notice_to_docstring(
     doc: str | None, instructions: str, no_doc_str: str, suffix_str: str, notice: Sequence[str]
 ) -> str:
-    """A docstring that begins with a warning, below its first line.
+    """Return a docstring with a warning below its first line.
 
     Args:
-        doc: the docstring; None or "": there is none.
+        doc: the docstring, which may be None or empty.
         instructions: what to do instead.
-        no_doc_str: the first line where there is no docstring.
-        suffix_str: what follows the first line of one.
+        no_doc_str: the first line if there is no docstring.
+        suffix_str: added to the first line of a docstring.
         notice: the lines of the warning.
     """
     lines = inspect.cleandoc(doc).rstrip().splitlines() if doc else []
@@ -30,14 +30,14 @@ def add_notice_to_docstring(
 
 
 def validate_callable(func: Any, decorator_name: str) -> None:
-    """Checks that something can be called.
+    """Check that an object is callable.
 
     Args:
-        func: what is decorated.
-        decorator_name: by what, for the error.
+        func: the decorated object.
+        decorator_name: name of the decorator, for the error message.
 
     Raises:
-        ValueError: it cannot.
+        ValueError: the object is not callable.
     """
     if not callable(func):
         raise ValueError(

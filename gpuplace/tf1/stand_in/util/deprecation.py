@@ -1,7 +1,7 @@
-"""``tensorflow.python.util.deprecation``: decorators that warn of functions, arguments and values that will go.
+"""``tensorflow.python.util.deprecation``: decorators that warn about deprecated functions, arguments and values.
 
-A warning is logged through ``tf.logging.warning`` with the line of the call, and the docstring of what is decorated
-says it too. Programs set ``_PRINT_DEPRECATION_WARNINGS`` to False to hear nothing.
+A warning is logged through ``tf.logging.warning`` with the line of the call, and added to the docstring of
+the decorated object. Programs set ``_PRINT_DEPRECATION_WARNINGS`` to False to turn the warnings off.
 
 >>> @deprecated("2030-01-31", "Use other().")
 ... def old():
@@ -13,7 +13,7 @@ Warning: THIS FUNCTION IS DEPRECATED. It will be removed after 2030-01-31.
 Instructions for updating:
 Use other().
 
-Source: tensorflow/python/util/deprecation.py and decorator_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/util/deprecation.py and decorator_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from gpuplace.tf1.stand_in.util import decorator_utils
 
 _PRINT_DEPRECATION_WARNINGS = True
 _PRINTED_WARNING: dict[Any, bool] = {}
-"""What has been warned of once."""
+"""Keys of warnings that were already logged."""
 
 
 class DeprecatedNamesAlreadySet(Exception):
-    """Names of something have been called deprecated twice."""
+    """An object's names have been deprecated twice."""
 
 
-def _removed(date: str | None) -> str:
+def _removal_date(date: str | None) -> str:
     return "in a future version" if date is None else f"after {date}"
 
 
 def _check(date: str | None, instructions: str | None) -> None:
-    """ValueError for a date of another form, or no instructions."""
+    """Raise a ValueError for a date in another format, or missing instructions."""
     if date is not None and not re.match(r"20\d\d-[01]\d-[0123]\d", date):
         raise ValueError("Date must be YYYY-MM-DD.")
     if not instructions:
@@ -53,13 +53,13 @@ def _check(date: str | None, instructions: str | None) -> None:
 
 
 def _with_notice(doc: str | None, what: str, suffix: str, warning: str, instructions: str) -> str:
-    """A docstring that begins with a warning, below its first line."""
+    """Return a docstring with a warning below its first line."""
     notice = [warning, "Instructions for updating:"]
     return decorator_utils.add_notice_to_docstring(doc, instructions, what, suffix, notice)
 
 
 def _caller() -> str:
-    """File and line of the nearest call from outside this module."""
+    """Return file and line of the nearest call from outside this module."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -71,7 +71,7 @@ def _is_on() -> bool:
 
 
 def _warn(key: Any, once: bool, sentence: str, *parts: Any) -> None:
-    """Logs a warning, where nobody has turned them off; ``parts`` fill the sentence after the line of the call."""
+    """Log a warning unless warnings are off; ``parts`` fill the sentence after the line of the call."""
     if not _is_on() or key in _PRINTED_WARNING:
         return
     if once:
@@ -79,8 +79,8 @@ def _warn(key: Any, once: bool, sentence: str, *parts: Any) -> None:
     tf_logging.warning(f"From %s: {sentence}", _caller(), *parts)
 
 
-def _wrapped(function: Callable[..., Any], warn: Callable[..., None], doc: str | None) -> Callable[..., Any]:
-    """A function that warns before it does what ``function`` does."""
+def _wrap(function: Callable[..., Any], warn: Callable[..., None], doc: str | None) -> Callable[..., Any]:
+    """Return a function that warns and then calls ``function``."""
 
     @functools.wraps(function)
     def warns(*args: Any, **kwargs: Any) -> Any:
@@ -92,21 +92,22 @@ def _wrapped(function: Callable[..., Any], warn: Callable[..., None], doc: str |
 
 
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
-    """A decorator of functions and methods that will be removed.
+    """Return a decorator for functions and methods that will be removed.
 
     Args:
-        date: when, as ``YYYY-MM-DD``; None: in a future version.
+        date: date of the removal, ``YYYY-MM-DD``; None: in a future version.
         instructions: what to use instead.
-        warn_once: warn at the first call only.
+        warn_once: whether to warn at the first call only.
 
     Raises:
-        ValueError: the date has another form, there are no instructions, or it decorates something uncallable.
+        ValueError: the date has another format, there are no instructions, or the decorated object is not
+            callable.
     """
     _check(date, instructions)
 
     def decorate(function: Any) -> Any:
         decorator_utils.validate_callable(function, "deprecated")
-        main = f"THIS FUNCTION IS DEPRECATED. It will be removed {_removed(date)}."
+        main = f"THIS FUNCTION IS DEPRECATED. It will be removed {_removal_date(date)}."
         doc = _with_notice(function.__doc__, "DEPRECATED FUNCTION", "(deprecated)", main, instructions)
 
         def warn(args: Any, kwargs: Any) -> None:
@@ -116,11 +117,11 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
                 "%s (from %s) is deprecated and will be removed %s.\nInstructions for updating:\n%s",
                 function.__qualname__,
                 function.__module__,
-                _removed(date),
+                _removal_date(date),
                 instructions,
             )
 
-        return _wrapped(function, warn, doc)
+        return _wrap(function, warn, doc)
 
     return decorate
 
@@ -128,13 +129,13 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 def deprecated_alias(
     deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True
 ) -> Callable[..., Any]:
-    """A function or class that warns that it has another name now.
+    """Return a function or class that warns that it has a new name.
 
     Args:
-        deprecated_name: the name that will go.
-        name: the one to use.
-        func_or_class: what has it.
-        warn_once: warn at the first call only.
+        deprecated_name: the old name.
+        name: the new name.
+        func_or_class: the function or class.
+        warn_once: whether to warn at the first call only.
     """
     sentence = "The name %s is deprecated. Please use %s instead.\n"
 
@@ -145,10 +146,10 @@ def deprecated_alias(
     instructions = f"Please use {name} instead."
     if not inspect.isclass(func_or_class):
         doc = _with_notice(func_or_class.__doc__, "DEPRECATED FUNCTION", "(deprecated)", main, instructions)
-        return _wrapped(func_or_class, warn, doc)
+        return _wrap(func_or_class, warn, doc)
     doc = _with_notice(func_or_class.__doc__, "DEPRECATED CLASS", "(deprecated)", main, instructions)
     first = func_or_class.__init__
-    begin = _wrapped(first, warn, first.__doc__)
+    begin = _wrap(first, warn, first.__doc__)
     begin.__signature__ = inspect.signature(first)  # type: ignore[attr-defined]
     members = {"__doc__": doc, "__module__": func_or_class.__module__, "__init__": begin}
     alias: type = type(func_or_class.__name__, (func_or_class,), members)
@@ -156,13 +157,13 @@ def deprecated_alias(
 
 
 def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
-    """A decorator that notes names under which something should not be used; it warns of nothing.
+    """Return a decorator that records deprecated names without any warning.
 
     Args:
         *args: the names.
 
     Raises:
-        DeprecatedNamesAlreadySet: it has some.
+        DeprecatedNamesAlreadySet: the object already has deprecated names.
     """
 
     def decorate(function: Any) -> Any:
@@ -178,7 +179,7 @@ def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
 
 
 _ALWAYS = object()
-"""In place of the value with which an argument may still be given: there is none."""
+"""Stands for a deprecated argument without an allowed value."""
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -191,7 +192,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return same is True
 
 
-def _of_arguments(
+def _wrap_args(
     function: Any,
     date: str | None,
     instructions: str,
@@ -201,7 +202,7 @@ def _of_arguments(
     named: str,
     used: Any,
 ) -> Any:
-    """Wraps a function; ``used`` gives the arguments to warn of, each with the words for it."""
+    """Wrap a function; ``used`` returns the arguments to warn about, each with its description."""
 
     def warn(args: Any, kwargs: Any) -> None:
         if not _is_on():
@@ -215,29 +216,30 @@ def _of_arguments(
                 function.__qualname__,
                 function.__module__,
                 *parts,
-                _removed(date),
+                _removal_date(date),
                 instructions,
             )
 
-    main = f"SOME {what} ARE DEPRECATED: `({named})`. They will be removed {_removed(date)}."
+    main = f"SOME {what} ARE DEPRECATED: `({named})`. They will be removed {_removal_date(date)}."
     doc = _with_notice(function.__doc__, f"DEPRECATED FUNCTION {what}", suffix, main, instructions)
-    return _wrapped(function, warn, doc)
+    return _wrap(function, warn, doc)
 
 
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
 ) -> Callable[[Any], Any]:
-    """A decorator of functions of which arguments will be removed.
+    """Return a decorator for functions some of whose arguments will be removed.
 
     Args:
-        date: when, as ``YYYY-MM-DD``; None: in a future version.
+        date: date of the removal, ``YYYY-MM-DD``; None: in a future version.
         instructions: what to do instead.
-        *deprecated_arg_names_or_tuples: names of arguments, or pairs of a name and the value that may still be given.
-        **kwargs: ``warn_once``: warn at the first such call only; it does by default.
+        *deprecated_arg_names_or_tuples: names of arguments, or pairs of a name and the value that is still
+            allowed.
+        **kwargs: ``warn_once``: whether to warn at the first such call only; the default is True.
 
     Raises:
-        ValueError: the date has another form, there are no instructions or arguments, the function has no such
-            argument, or is not callable.
+        ValueError: the date has another format, there are no instructions or arguments, the function has no
+            such argument, or it is not callable.
     """
     _check(date, instructions)
     if not deprecated_arg_names_or_tuples:
@@ -246,7 +248,7 @@ def deprecated_args(
     if kwargs:
         raise ValueError(f"Illegal argument to deprecated_args: {kwargs}")
     allowed: dict[str, Any] = dict(
-        one if isinstance(one, tuple) else (one, _ALWAYS) for one in deprecated_arg_names_or_tuples
+        entry if isinstance(entry, tuple) else (entry, _ALWAYS) for entry in deprecated_arg_names_or_tuples
     )
 
     def decorate(function: Any) -> Any:
@@ -260,14 +262,14 @@ def deprecated_args(
             )
 
         def used(args: Any, kwargs: Any) -> Iterable[tuple[str, str, tuple[Any, ...]]]:
-            given = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs).arguments
             for name, value in allowed.items():
-                if name in given and not _is_same(given[name], value):
+                if name in bound and not _is_same(bound[name], value):
                     yield name, "%s", (name,)
 
         named = ", ".join(sorted(allowed))
         suffix = "(deprecated arguments)"
-        return _of_arguments(function, date, instructions, once, suffix, "ARGUMENTS", named, used)
+        return _wrap_args(function, date, instructions, once, suffix, "ARGUMENTS", named, used)
 
     return decorate
 
@@ -275,17 +277,17 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable[[Any], Any]:
-    """A decorator of functions of which values of arguments will be refused.
+    """Return a decorator for functions that will no longer accept some values of arguments.
 
     Args:
-        date: when, as ``YYYY-MM-DD``; None: in a future version.
+        date: date of the removal, ``YYYY-MM-DD``; None: in a future version.
         instructions: what to do instead.
-        warn_once: warn at the first such call only.
-        **deprecated_kwargs: the arguments, each with its value.
+        warn_once: whether to warn at the first such call only.
+        **deprecated_kwargs: the arguments and their deprecated values.
 
     Raises:
-        ValueError: the date has another form, there are no instructions or values, or it decorates something
-            uncallable.
+        ValueError: the date has another format, there are no instructions or values, or the decorated object
+            is not callable.
     """
     _check(date, instructions)
     if not deprecated_kwargs:
@@ -304,14 +306,14 @@ def deprecated_arg_values(
 
         named = ", ".join(f"{name}={value!r}" for name, value in sorted(deprecated_kwargs.items()))
         suffix = "(deprecated argument values)"
-        return _of_arguments(function, date, instructions, warn_once, suffix, "ARGUMENT VALUES", named, used)
+        return _wrap_args(function, date, instructions, warn_once, suffix, "ARGUMENT VALUES", named, used)
 
     return decorate
 
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Within the ``with`` block nothing is warned of."""
+    """Suppress warnings in the ``with`` block."""
     before, PROCESS.warns_of_deprecation = PROCESS.warns_of_deprecation, False
     try:
         yield

@@ -1,9 +1,9 @@
-"""``tensorflow.python.util.function_utils``: the arguments, name and code of something that can be called.
+"""``tensorflow.python.util.function_utils``: the arguments, name and code of a callable.
 
 >>> fn_args(lambda features, labels: 0)
 ('features', 'labels')
 
-Source: tensorflow/python/util/function_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/util/function_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any
 from gpuplace.tf1.stand_in.util import tf_decorator, tf_inspect
 
 
-def _called(fn: Any) -> Any:
-    """The function that a call of an object runs; a function, method or ``partial`` itself."""
+def _called_function(fn: Any) -> Any:
+    """Return the function that runs when an object is called; functions and ``partial`` objects stay as they are."""
     if isinstance(fn, functools.partial) or tf_inspect.isroutine(fn) or not callable(fn):
         return fn
     return fn.__call__
 
 
 def fn_args(fn: Any) -> tuple[str, ...]:
-    """The names of the arguments that a function still takes, without ``self``.
+    """Return the names of the arguments that a function still takes, without ``self``.
 
     Args:
-        fn: a function, method, object that can be called, or ``functools.partial`` of one.
+        fn: a function, a method, a callable object, or a ``functools.partial`` of one.
     """
     if isinstance(fn, functools.partial):
         left = fn_args(fn.func)[len(fn.args) :]
         return tuple(name for name in left if name not in (fn.keywords or {}))
-    called = _called(fn)
+    called = _called_function(fn)
     args: list[str] = list(tf_inspect.getfullargspec(called).args)
     if tf_inspect.ismethod(called) and args:
         del args[0]
@@ -39,19 +39,19 @@ def fn_args(fn: Any) -> tuple[str, ...]:
 
 
 def has_kwargs(fn: Any) -> bool:
-    """Whether a function takes any argument by name.
+    """Return whether a function accepts arbitrary keyword arguments.
 
     Args:
-        fn: as for `fn_args`.
+        fn: as for ``fn_args``.
 
     Raises:
-        TypeError: it is no function.
+        TypeError: ``fn`` is not a function.
     """
     if isinstance(fn, functools.partial):
         return has_kwargs(fn.func)
     if not callable(fn):
         raise TypeError(f"fn should be a function-like object, but is of type {type(fn)}.")
-    return tf_inspect.getfullargspec(_called(fn)).varkw is not None
+    return tf_inspect.getfullargspec(_called_function(fn)).varkw is not None
 
 
 def _undecorated(func: Any) -> Any:
@@ -62,13 +62,13 @@ def _undecorated(func: Any) -> Any:
 
 
 def get_func_name(func: Any) -> str:
-    """A function's name with that of its class; of another object that can be called, what is printed of its class.
+    """Return a function's name with its class, or the string form of another callable's class.
 
     Args:
-        func: as for `fn_args`.
+        func: as for ``fn_args``.
 
     Raises:
-        ValueError: it cannot be called.
+        ValueError: ``func`` is not callable.
     """
     target = _undecorated(func)
     name: str | None = getattr(target, "__qualname__", None)
@@ -76,15 +76,15 @@ def get_func_name(func: Any) -> str:
 
 
 def get_func_code(func: Any) -> CodeType | None:
-    """A function's code; None where there is none in Python.
+    """Return a function's code object; None if it is not written in Python.
 
     Args:
-        func: as for `fn_args`.
+        func: as for ``fn_args``.
 
     Raises:
-        ValueError: it cannot be called.
+        ValueError: ``func`` is not callable.
     """
     target = _undecorated(func)
     if isinstance(target, functools.partial):
         return None
-    return getattr(_called(target), "__code__", None)
+    return getattr(_called_function(target), "__code__", None)

@@ -1,6 +1,6 @@
-"""``tensorflow.python.util.keyword_args``: functions that are called with names of arguments only.
+"""``tensorflow.python.util.keyword_args``: functions with keyword arguments only.
 
-Source: tensorflow/python/util/keyword_args.py, release 1.15 (name, sentence).
+Source: tensorflow/python/util/keyword_args.py, release 1.15 (name, message).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from gpuplace.tf1.stand_in.util import decorator_utils, tf_decorator
 
 
 def keyword_args_only(func: Any) -> Any:
-    """A decorator of functions of which every argument has to be named.
+    """Return a decorator for functions that accept only keyword arguments.
 
     Args:
         func: the function.
 
     Raises:
-        ValueError: what is decorated cannot be called; in a call, an argument without a name.
+        ValueError: the decorated object is not callable, or a call has a positional argument.
     """
     decorator_utils.validate_callable(func, "keyword_args_only")
 

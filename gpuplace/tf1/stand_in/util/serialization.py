@@ -1,4 +1,4 @@
-"""``tensorflow.python.util.serialization``: what has no form in JSON, as something that has one.
+"""``tensorflow.python.util.serialization``: JSON forms of objects that ``json`` cannot serialise.
 
 Source: tensorflow/python/util/serialization.py, release 1.15 (names, forms).
 """
@@ -12,7 +12,7 @@ from gpuplace.shapes import Dimension, TensorShape
 
 
 def get_json_type(obj: Any) -> Any:
-    """An object as lists, dicts, numbers and texts: the ``default`` of ``json.dumps``.
+    """Return an object as lists, dicts, numbers and strings: the ``default`` of ``json.dumps``.
 
     >>> import json
     >>> import numpy as np
@@ -20,10 +20,11 @@ def get_json_type(obj: Any) -> Any:
     '{"shape": [null, 3], "numbers": [0, 1], "kind": "max"}'
 
     Args:
-        obj: what has a ``get_config``, an array, a NumPy number, a function or class, a shape, a size or a mapping.
+        obj: an object with ``get_config``, an array, a NumPy number, a function or class, a shape, a size or
+            a mapping.
 
     Raises:
-        TypeError: something else.
+        TypeError: the argument has another type.
     """
     if hasattr(obj, "get_config"):
         return {"class_name": type(obj).__name__, "config": obj.get_config()}

@@ -1,4 +1,4 @@
-"""``tensorflow.python.util.tf_contextlib``: context managers from generators, whose arguments can be asked for.
+"""``tensorflow.python.util.tf_contextlib``: context managers from generators, with inspectable arguments.
 
 Source: tensorflow/python/util/tf_contextlib.py, release 1.15 (name).
 """
@@ -12,7 +12,7 @@ from gpuplace.tf1.stand_in.util import tf_decorator
 
 
 def contextmanager(target: Any) -> Any:
-    """A function that gives a context manager, of a generator that yields once.
+    """Return a function that creates context managers from a generator that yields once.
 
     Args:
         target: the generator function.

@@ -1,8 +1,8 @@
-"""``tensorflow.python.util.tf_decorator``: decorated functions that know what they decorate.
+"""``tensorflow.python.util.tf_decorator``: decorated functions that know their targets.
 
     function  <──  _tf_decorator of the inner wrapper  <──  _tf_decorator of the outer wrapper
 
-``unwrap`` follows that chain to the function, ``rewrap`` puts another one at its end.
+``unwrap`` follows that chain to the function, ``rewrap`` replaces the function at its end.
 
 >>> def double(x):
 ...     return 2 * x
@@ -23,13 +23,13 @@ from typing import Any
 
 
 class TFDecorator:
-    """What one decorator did to one function; it can be called in the function's place.
+    """One decorator of one function; it can be called in place of the function.
 
     Args:
         decorator_name: the decorator's name.
-        target: what it decorates.
-        decorator_doc: what it says of itself.
-        decorator_argspec: the arguments that it takes instead of the target's; None: the target's.
+        target: the decorated function.
+        decorator_doc: the decorator's description.
+        decorator_argspec: its arguments instead of the target's; None for the target's.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class TFDecorator:
 
     @property
     def decorated_target(self) -> Any:
-        """What is decorated."""
+        """The decorated function."""
         return self._decorated_target
 
     @decorated_target.setter
@@ -67,17 +67,17 @@ class TFDecorator:
 
     @property
     def decorator_doc(self) -> str:
-        """What the decorator says of itself."""
+        """The decorator's description."""
         return self._decorator_doc
 
     @property
     def decorator_argspec(self) -> Any:
-        """The arguments that it takes; None: the target's."""
+        """The decorator's arguments; None for the target's."""
         return self._decorator_argspec
 
 
 def _callers_name() -> str:
-    """The name of the function that called the public one here."""
+    """Return the name of the function that called the public function of this module."""
     return sys._getframe(2).f_code.co_name
 
 
@@ -88,17 +88,17 @@ def make_decorator(
     decorator_doc: str = "",
     decorator_argspec: Any = None,
 ) -> Any:
-    """Makes a wrapper know the function that it wraps.
+    """Record in a wrapper which function it wraps.
 
     Args:
         target: the function.
         decorator_func: the wrapper, which is returned.
-        decorator_name: the decorator's name; None: that of the function that calls this one.
-        decorator_doc: what the decorator says of itself.
-        decorator_argspec: the arguments that the wrapper takes; None: the target's.
+        decorator_name: the decorator's name; None for that of the calling function.
+        decorator_doc: the decorator's description.
+        decorator_argspec: the arguments that the wrapper takes; None for the target's.
 
     Returns:
-        The wrapper, with ``_tf_decorator``, ``__wrapped__`` and what else the target has and it has not.
+        The wrapper, with ``_tf_decorator``, ``__wrapped__`` and further attributes of the target.
     """
     decorator = TFDecorator(decorator_name or _callers_name(), target, decorator_doc, decorator_argspec)
     decorator_func._tf_decorator = decorator
@@ -115,15 +115,15 @@ def make_decorator(
 
 
 def _decorator_of(function: Any) -> TFDecorator | None:
-    """What the outermost decorator left; None for a function that none of these decorates."""
+    """Return the outermost ``TFDecorator``; None for a function without one."""
     if isinstance(function, TFDecorator):
         return function
-    found = getattr(function, "_tf_decorator", None)
-    return found if isinstance(found, TFDecorator) else None
+    decorator = getattr(function, "_tf_decorator", None)
+    return decorator if isinstance(decorator, TFDecorator) else None
 
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
-    """The decorators of a function from the outermost to the innermost, and the function itself.
+    """Return the decorators of a function from the outermost to the innermost, and the function itself.
 
     Args:
         maybe_tf_decorator: a function, decorated or not.
@@ -137,13 +137,13 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
 
 
 def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> None:
-    """Puts another function in the place of one that is decorated.
+    """Replace a decorated function by another one.
 
     Args:
         decorator_func: the decorated function.
-        previous_target: what is there now, at the end of the chain or in it; decorators below it are left out. What is
-            not in the chain stands for its end.
-        new_target: what to put there.
+        previous_target: the function to replace, at the end of the chain or in it; inner decorators are
+            dropped. A function that is not in the chain stands for its end.
+        new_target: its replacement.
     """
     holder = decorator_func
     decorator = _decorator_of(holder)

@@ -1,4 +1,4 @@
-"""``tensorflow.python.util.tf_export``: decorators that note the public names of functions and classes.
+"""``tensorflow.python.util.tf_export``: decorators that record the public names of functions and classes.
 
 Source: tensorflow/python/util/tf_export.py, release 1.15 (names, attributes).
 """
@@ -17,15 +17,15 @@ TENSORFLOW_API_NAME = "tensorflow"
 
 
 class SymbolAlreadyExposedError(Exception):
-    """Something has public names already."""
+    """An object already has public names."""
 
 
 class InvalidSymbolNameError(Exception):
-    """A public name is outside what its API may have."""
+    """A public name is not allowed in its API."""
 
 
 class _Attributes(NamedTuple):
-    """Where an API's names are noted."""
+    """The attributes that record an API's names."""
 
     names: str
     constants: str
@@ -40,44 +40,45 @@ API_ATTRS_V1 = {
 }
 
 
-def _noted(symbol: Any, version: dict[str, _Attributes]) -> list[str]:
+def _recorded(symbol: Any, version: dict[str, _Attributes]) -> list[str]:
     if not hasattr(symbol, "__dict__"):
         return []
     return [name for attributes in version.values() for name in vars(symbol).get(attributes.names) or ()]
 
 
 def get_v1_names(symbol: Any) -> list[str]:
-    """The public names that something has in TensorFlow 1.
+    """Return an object's public names in TensorFlow 1.
 
     Args:
         symbol: a function or class.
     """
-    return _noted(symbol, API_ATTRS_V1)
+    return _recorded(symbol, API_ATTRS_V1)
 
 
 def get_v2_names(symbol: Any) -> list[str]:
-    """The public names that something has in TensorFlow 2.
+    """Return an object's public names in TensorFlow 2.
 
     Args:
         symbol: a function or class.
     """
-    return _noted(symbol, API_ATTRS)
+    return _recorded(symbol, API_ATTRS)
 
 
-def _noted_constants(module: Any, version: dict[str, _Attributes]) -> list[Any]:
+def _recorded_constants(module: Any, version: dict[str, _Attributes]) -> list[Any]:
     return [one for attributes in version.values() for one in getattr(module, attributes.constants, ())]
 
 
 class api_export:  # noqa: N801 - TensorFlow's name
-    """A decorator that notes public names.
+    """A decorator that records public names.
 
     Args:
         *args: the names.
-        **kwargs: ``v1``: the names in TensorFlow 1, where they are others; ``overrides``: what had the names before;
-            ``api_name``: the API; ``allow_multiple_exports``: something may have names already.
+        **kwargs: ``v1``: the names in TensorFlow 1, if they differ; ``overrides``: objects that had the names
+            before; ``api_name``: the API; ``allow_multiple_exports``: whether an object may already have
+            names.
 
     Raises:
-        InvalidSymbolNameError: a name is outside of what the API may have.
+        InvalidSymbolNameError: a name is not allowed in the API.
     """
 
     def __init__(self, *args: str, **kwargs: Any) -> None:
@@ -101,16 +102,16 @@ class api_export:  # noqa: N801 - TensorFlow's name
             )
 
     def __call__(self, func: Any) -> Any:
-        """Notes the names.
+        """Record the names.
 
         Args:
             func: a function or class, decorated or not.
 
         Returns:
-            The same.
+            The same function or class.
 
         Raises:
-            SymbolAlreadyExposedError: it has names already.
+            SymbolAlreadyExposedError: it already has names.
         """
         attributes, attributes_v1 = API_ATTRS[self._api_name].names, API_ATTRS_V1[self._api_name].names
         for other in self._overrides:
@@ -119,21 +120,21 @@ class api_export:  # noqa: N801 - TensorFlow's name
                 if hasattr(target, attribute):
                     delattr(target, attribute)
         target = tf_decorator.unwrap(func)[1]
-        self._note(target, attributes, tuple(self._names))
-        self._note(target, attributes_v1, tuple(self._names_v1))
+        self._record(target, attributes, tuple(self._names))
+        self._record(target, attributes_v1, tuple(self._names_v1))
         return func
 
-    def _note(self, target: Any, attribute: str, names: tuple[str, ...]) -> None:
+    def _record(self, target: Any, attribute: str, names: tuple[str, ...]) -> None:
         there = vars(target).get(attribute)
         if there is not None and not self._allow_multiple_exports:
             raise SymbolAlreadyExposedError(f"Symbol {target.__name__} is already exposed as {tuple(there)}.")
         setattr(target, attribute, names)
 
     def export_constant(self, module_name: str, name: str) -> None:
-        """Notes the public names of a constant.
+        """Record the public names of a constant.
 
         Args:
-            module_name: the module that has it.
+            module_name: the module that defines it.
             name: its name there.
         """
         module: Any = sys.modules[module_name]
@@ -149,7 +150,7 @@ keras_export = functools.partial(api_export, api_name=TENSORFLOW_API_NAME)
 
 
 def kwarg_only(f: Any) -> Any:
-    """A decorator of functions of which every argument has to be named.
+    """Return a decorator for functions that accept only keyword arguments.
 
     Args:
         f: the function.

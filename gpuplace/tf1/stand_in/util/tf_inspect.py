@@ -1,6 +1,6 @@
-"""``tensorflow.python.util.tf_inspect``: the standard library's ``inspect``, which sees through decorators.
+"""``tensorflow.python.util.tf_inspect``: the standard library's ``inspect`` for decorated functions.
 
-Names that Python 3.11 dropped are here too.
+It includes names that Python 3.11 dropped.
 
 >>> import functools
 >>> getargspec(functools.partial(lambda a, b=1, c=2: a, 5, c=3))
@@ -20,33 +20,33 @@ from gpuplace.tf1.stand_in.util import tf_decorator
 
 
 class ArgSpec(NamedTuple):
-    """The arguments of a function, as Python 2 counted them."""
+    """The arguments of a function, as in Python 2."""
 
     args: list[str]
-    """The names of those that can be given by position."""
+    """Names of the positional arguments."""
     varargs: str | None
-    """The name of what takes further ones."""
+    """Name of the argument for further positional arguments, or None."""
     keywords: str | None
-    """The name of what takes further ones given by name."""
+    """Name of the argument for further keyword arguments, or None."""
     defaults: tuple[Any, ...] | None
-    """The values of the last of ``args`` where they are not given."""
+    """Default values of the last ``args``, or None."""
 
 
-def _given_spec(obj: Any) -> Any:
-    """The arguments that the outermost decorator with some says it takes; None where none does."""
+def _declared_spec(obj: Any) -> Any:
+    """Return the arguments that the outermost decorator with a specification declares, or None."""
     decorators, _ = tf_decorator.unwrap(obj)
     return next((one.decorator_argspec for one in decorators if one.decorator_argspec is not None), None)
 
 
 def getfullargspec(obj: Any) -> FullArgSpec:
-    """The arguments of a function, of one that is decorated those of the function within.
+    """Return the arguments of a function; for a decorated one, those of its target.
 
     Args:
         obj: the function or class.
     """
-    given = _given_spec(obj)
-    if given is not None:
-        return given
+    declared = _declared_spec(obj)
+    if declared is not None:
+        return declared
     target = tf_decorator.unwrap(obj)[1]
     if not isinstance(target, functools.partial):
         target = inspect.unwrap(target)
@@ -54,35 +54,35 @@ def getfullargspec(obj: Any) -> FullArgSpec:
 
 
 def getargspec(obj: Any) -> ArgSpec:
-    """The arguments of a function, without those that can be given by name only.
+    """Return the arguments of a function, without keyword-only arguments.
 
-    Of a ``functools.partial`` they are those that are left, of an object those of its ``__call__``, and of a class
-    those of its ``__init__`` or ``__new__``.
+    For a ``functools.partial`` these are the remaining arguments, for an object those of its ``__call__``,
+    and for a class those of its ``__init__`` or ``__new__``.
 
     Args:
         obj: the function, class or object.
 
     Raises:
-        ValueError: an argument without a default follows one that a ``partial`` gave one.
+        ValueError: an argument without a default follows one to which a ``partial`` gave a value.
     """
     if isinstance(obj, functools.partial):
         return _partial_argspec(obj)
     target = tf_decorator.unwrap(obj)[1]
     if isinstance(target, functools.partial):
         return _partial_argspec(target)
-    given = _given_spec(obj)
-    if given is not None:
-        return given
+    declared = _declared_spec(obj)
+    if declared is not None:
+        return declared
     if inspect.isclass(target):
         target = target.__init__ if "__init__" in vars(target) else target.__new__
     elif not (inspect.isroutine(target)):
         target = type(target).__call__
-    found = inspect.getfullargspec(inspect.unwrap(target))
-    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+    spec = inspect.getfullargspec(inspect.unwrap(target))
+    return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
 
 
 def _partial_argspec(partial: functools.partial[Any]) -> ArgSpec:
-    """The arguments that a ``partial`` leaves."""
+    """Return the remaining arguments of a ``partial``."""
     spec = getargspec(partial.func)
     names = spec.args[len(partial.args) :]
     defaults = dict(zip(reversed(spec.args), reversed(spec.defaults or ()), strict=False))
@@ -101,14 +101,14 @@ def _partial_argspec(partial: functools.partial[Any]) -> ArgSpec:
 
 
 def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
-    """What each argument of a function is for a call, defaults included.
+    """Return the value of each argument in a call of a function, defaults included.
 
     Args:
-        *func_and_positional: the function, and the arguments given by position.
-        **named: those given by name.
+        *func_and_positional: the function and its positional arguments.
+        **named: its keyword arguments.
 
     Raises:
-        TypeError: the function cannot be called so.
+        TypeError: the arguments do not match the function.
     """
     func, *positional = func_and_positional
     spec = getfullargspec(func)
@@ -123,8 +123,8 @@ def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
     return call
 
 
-def _of_target(name: str) -> Any:
-    """A function of ``inspect`` that is asked about what is decorated."""
+def _inspect_target(name: str) -> Any:
+    """Return a function of ``inspect`` that inspects the target of a decorated object."""
     ask = getattr(inspect, name)
 
     @functools.wraps(ask)
@@ -135,19 +135,19 @@ def _of_target(name: str) -> Any:
 
 
 getdoc = inspect.getdoc
-getfile = _of_target("getfile")
+getfile = _inspect_target("getfile")
 getmodule = inspect.getmodule
-getsource = _of_target("getsource")
-getsourcefile = _of_target("getsourcefile")
-getsourcelines = _of_target("getsourcelines")
-isbuiltin = _of_target("isbuiltin")
-isclass = _of_target("isclass")
-ismethod = _of_target("ismethod")
-isfunction = _of_target("isfunction")
-isgenerator = _of_target("isgenerator")
-isgeneratorfunction = _of_target("isgeneratorfunction")
-ismodule = _of_target("ismodule")
-isroutine = _of_target("isroutine")
+getsource = _inspect_target("getsource")
+getsourcefile = _inspect_target("getsourcefile")
+getsourcelines = _inspect_target("getsourcelines")
+isbuiltin = _inspect_target("isbuiltin")
+isclass = _inspect_target("isclass")
+ismethod = _inspect_target("ismethod")
+isfunction = _inspect_target("isfunction")
+isgenerator = _inspect_target("isgenerator")
+isgeneratorfunction = _inspect_target("isgeneratorfunction")
+ismodule = _inspect_target("ismodule")
+isroutine = _inspect_target("isroutine")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""``tensorflow.python.util.tf_stack``: where a thread is.
+"""``tensorflow.python.util.tf_stack``: a thread's call stack.
 
 Source: tensorflow/python/util/tf_stack.py, release 1.15 (names).
 """
@@ -12,16 +12,16 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 TB_FILENAME, TB_LINENO, TB_FUNCNAME, TB_CODEDICT = range(4)
-"""Places in a frame."""
+"""Positions of fields in a frame."""
 
 
 class StackFrame(NamedTuple):
-    """A line that a thread is in."""
+    """One line of a call stack."""
 
     filename: str
     lineno: int
     name: str
-    """The function's."""
+    """The function's name."""
     globals: dict[str, Any]
     """The module's variables."""
     func_start_lineno: int
@@ -29,30 +29,30 @@ class StackFrame(NamedTuple):
 
 
 def extract_stack(limit: int | None = -1) -> list[StackFrame]:
-    """The lines that the calling thread is in, the innermost last.
+    """Return the call stack of this thread, the innermost frame last.
 
     Args:
-        limit: the most that are given, from the innermost outwards; -1 or None: all.
+        limit: the maximum number of frames, counted from the innermost; -1 or None for all.
     """
-    found: list[StackFrame] = []
+    frames: list[StackFrame] = []
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (limit is None or limit < 0 or len(found) < limit):
+    while frame is not None and (limit is None or limit < 0 or len(frames) < limit):
         code = frame.f_code
-        found.append(
+        frames.append(
             StackFrame(code.co_filename, frame.f_lineno, code.co_name, frame.f_globals, code.co_firstlineno)
         )
         frame = frame.f_back
-    return found[::-1]
+    return frames[::-1]
 
 
 def convert_stack(
     stack: Iterable[StackFrame], include_func_start_lineno: bool = False
 ) -> tuple[tuple[Any, ...], ...]:
-    """Frames as `traceback.format_list` takes them: file, line, function, and the line's text or None.
+    """Return frames as ``traceback.format_list`` expects them: file, line, function, and source line or None.
 
     Args:
-        stack: of `extract_stack`.
-        include_func_start_lineno: whether the first line of the function comes last.
+        stack: result of ``extract_stack``.
+        include_func_start_lineno: whether to append the first line of the function.
     """
     converted: list[tuple[Any, ...]] = []
     for frame in stack:

@@ -1,4 +1,4 @@
-"""``tf.estimator``: models that train, evaluate, predict and export themselves, each from a graph of its own.
+"""``tf.estimator``: models that train, evaluate, predict and export themselves, with a new graph each time.
 
     input_fn -> features, labels -> model_fn -> EstimatorSpec -> Estimator.train / evaluate / predict / export
 

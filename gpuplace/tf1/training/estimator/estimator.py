@@ -1,9 +1,9 @@
 """``tf.estimator.Estimator``: a model that trains, evaluates, predicts and exports itself.
 
-Each of these builds a graph: the global step, the input (on the CPU), then the model; checkpoints in ``model_dir``
-carry the variables from one to the next.
+Each of these builds a graph: the global step, the input (on the CPU), then the model. Checkpoints in
+``model_dir`` carry the variables from one graph to the next.
 
-Source: tensorflow_estimator/python/estimator/estimator.py, release 1.15.1 (order of the ops, sentences).
+Source: tensorflow_estimator/python/estimator/estimator.py, release 1.15.1 (order of the ops, messages).
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _LOSS = "loss"
 
 
 class WarmStartSettings(NamedTuple):
-    """Which variables of a new model begin with values of a checkpoint, and with which.
+    """The variables of a new model that start with values from a checkpoint.
 
     Args:
         ckpt_to_initialize_from: the checkpoint, or its folder.
         vars_to_warm_start: a regular expression of names, a list of names or variables, or None.
-        var_name_to_vocab_info: name to ``VocabInfo``.
-        var_name_to_prev_var_name: name to that in the checkpoint.
+        var_name_to_vocab_info: dict from a variable's name to its ``VocabInfo``.
+        var_name_to_prev_var_name: dict from a variable's name to its name in the checkpoint.
     """
 
     ckpt_to_initialize_from: str
@@ -82,18 +82,18 @@ class WarmStartSettings(NamedTuple):
 
 
 class _DatasetInitializer(SessionRunHook):
-    """Initialises the iterator of a dataset that an ``input_fn`` gave."""
+    """Hook that initialises the iterator of a dataset that an ``input_fn`` returned."""
 
     def __init__(self, iterator: Any) -> None:
         self._iterator = iterator
         self._initializer: Any = None
 
     def begin(self) -> None:
-        """Makes the operation."""
+        """Create the initializer operation."""
         self._initializer = self._iterator.initializer
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Runs it.
+        """Run the operation.
 
         Args:
             session: the session.
@@ -106,16 +106,16 @@ class Estimator:
     """A model that trains, evaluates, predicts and exports itself.
 
     Args:
-        model_fn: function of ``features`` and, where it names them, ``labels``, ``mode``, ``params`` and ``config``,
-            that gives an ``EstimatorSpec``.
-        model_dir: folder of checkpoints and events; None: that of ``config``, or a new temporary one.
-        config: a ``RunConfig``; None: the default one.
-        params: what ``model_fn`` gets as ``params``.
-        warm_start_from: a checkpoint, or ``WarmStartSettings``; None: nothing.
+        model_fn: function that returns an ``EstimatorSpec``. Its arguments are ``features`` and, if it names
+            them, ``labels``, ``mode``, ``params`` and ``config``.
+        model_dir: folder of checkpoints and events; None for that of ``config``, or a new temporary one.
+        config: a ``RunConfig``; None for the default one.
+        params: passed to ``model_fn`` as ``params``.
+        warm_start_from: a checkpoint or ``WarmStartSettings``, or None.
 
     Raises:
-        ValueError: ``model_fn`` is missing or has other arguments, ``config`` is no ``RunConfig``, or has another
-            ``model_dir``.
+        ValueError: ``model_fn`` is missing or has other arguments, ``config`` is not a ``RunConfig``, or its
+            ``model_dir`` differs.
     """
 
     def __init__(
@@ -144,12 +144,12 @@ class Estimator:
 
     @property
     def config(self) -> RunConfig:
-        """How it runs."""
+        """The run configuration."""
         return copy.copy(self._config)
 
     @property
     def params(self) -> Any:
-        """What ``model_fn`` gets as ``params``, a copy."""
+        """A copy of the ``params`` that ``model_fn`` gets."""
         return copy.deepcopy(self._params)
 
     @property
@@ -158,10 +158,10 @@ class Estimator:
         return self._build
 
     def get_variable_value(self, name: str) -> Any:
-        """The value of a variable in the last checkpoint.
+        """Return the value of a variable in the last checkpoint.
 
         Args:
-            name: its name.
+            name: name of the variable.
 
         Raises:
             ValueError: there is no checkpoint.
@@ -169,7 +169,7 @@ class Estimator:
         return load_variable(self._trained(), name)
 
     def get_variable_names(self) -> list[str]:
-        """The names of the variables in the last checkpoint.
+        """Return the names of the variables in the last checkpoint.
 
         Raises:
             ValueError: there is no checkpoint.
@@ -182,14 +182,14 @@ class Estimator:
         return self._model_dir
 
     def latest_checkpoint(self) -> str | None:
-        """The path of the last checkpoint; None: there is none."""
+        """Return the path of the last checkpoint, or None."""
         return latest_checkpoint(self._model_dir)
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The folder of an evaluation's events.
+        """Return the folder of an evaluation's events.
 
         Args:
-            name: of the evaluation; None: the only one.
+            name: name of the evaluation; None for the only one.
         """
         return os.path.join(self._model_dir, f"eval_{name}" if name else "eval")
 
@@ -201,22 +201,22 @@ class Estimator:
         max_steps: int | None = None,
         saving_listeners: Sequence[CheckpointSaverListener] | None = None,
     ) -> Estimator:
-        """Trains, from the last checkpoint on.
+        """Train, starting from the last checkpoint.
 
         Args:
-            input_fn: gives features, or features and labels, or a dataset of them; it may take ``mode``, ``params``
-                and ``config``.
+            input_fn: returns features, features and labels, or a dataset of them; it may take ``mode``,
+                ``params`` and ``config``.
             hooks: further hooks.
-            steps: how many more steps; None: until the input ends.
-            max_steps: up to which global step; None: no limit.
-            saving_listeners: told of checkpoints.
+            steps: number of further steps; None: until the input ends.
+            max_steps: global step at which training stops; None for no limit.
+            saving_listeners: ``CheckpointSaverListener`` objects.
 
         Returns:
-            Itself.
+            The estimator.
 
         Raises:
-            ValueError: both numbers are given, or one is not positive.
-            TypeError: a hook or listener is something else.
+            ValueError: both ``steps`` and ``max_steps`` are given, or one is not positive.
+            TypeError: a hook or listener has another type.
         """
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
@@ -305,17 +305,17 @@ class Estimator:
         return loss
 
     def _replicated(self, strategy: Any, input_fn: Any) -> tuple[EstimatorSpec, list[SessionRunHook]]:
-        """The model with a copy for each replica of a strategy, and the hooks of its input."""
+        """Return the model with a copy for each replica of a strategy, and the hooks of its input."""
 
         def dataset(context: Any) -> Dataset:
-            wanted = inspect.signature(input_fn).parameters
-            given = {
+            parameters = inspect.signature(input_fn).parameters
+            arguments = {
                 "mode": ModeKeys.TRAIN,
                 "params": self.params,
                 "config": self.config,
                 "input_context": context,
             }
-            result = input_fn(**{name: value for name, value in given.items() if name in wanted})
+            result = input_fn(**{name: value for name, value in arguments.items() if name in parameters})
             if not isinstance(result, Dataset):
                 raise ValueError(
                     f"dataset_fn() must return a tf.data.Dataset when using a tf.distribute.Strategy: {result}"
@@ -337,13 +337,13 @@ class Estimator:
         finally:
             extended.scales_loss = before
         first = EstimatorSpec._fields
-        made = dict(zip(first, fields, strict=True))
+        outputs = dict(zip(first, fields, strict=True))
         is_sum = get_default_graph().attached.get(LOSS_REDUCTION) == Reduction.SUM
         of_first = dict(zip(first, selected(0, fields), strict=True))
         spec = EstimatorSpec(
             ModeKeys.TRAIN,
-            loss=strategy.reduce("SUM" if is_sum else "MEAN", made["loss"], axis=None),
-            train_op=strategy.group(made["train_op"]),
+            loss=strategy.reduce("SUM" if is_sum else "MEAN", outputs["loss"], axis=None),
+            train_op=strategy.group(outputs["train_op"]),
             training_hooks=of_first["training_hooks"],
             training_chief_hooks=of_first["training_chief_hooks"],
             scaffold=of_first["scaffold"],
@@ -353,12 +353,12 @@ class Estimator:
     def _saving_hooks(
         self, spec: EstimatorSpec, hooks: Sequence[Any], listeners: Sequence[CheckpointSaverListener]
     ) -> list[CheckpointSaverHook]:
-        """The hook that saves, where the model has none itself; listeners are added to the first one."""
+        """Return the hook that saves, if the model has none; the first such hook gets the listeners."""
         config = self._config
-        there = [one for one in (*hooks, *spec.training_chief_hooks) if isinstance(one, CheckpointSaverHook)]
-        made: list[CheckpointSaverHook] = []
-        if not there and (config.save_checkpoints_secs or config.save_checkpoints_steps):
-            made = [
+        savers = [one for one in (*hooks, *spec.training_chief_hooks) if isinstance(one, CheckpointSaverHook)]
+        created: list[CheckpointSaverHook] = []
+        if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+            created = [
                 CheckpointSaverHook(
                     self._model_dir,
                     save_secs=config.save_checkpoints_secs,
@@ -367,13 +367,13 @@ class Estimator:
                 )
             ]
         if listeners:
-            if not (there or made):
+            if not (savers or created):
                 raise ValueError(
                     "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the"
                     " RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
                 )
-            (there or made)[0].add_listeners(listeners)
-        return made
+            (savers or created)[0].add_listeners(listeners)
+        return created
 
     def evaluate(
         self,
@@ -383,20 +383,20 @@ class Estimator:
         checkpoint_path: str | None = None,
         name: str | None = None,
     ) -> dict[str, Any]:
-        """Evaluates the model at a checkpoint.
+        """Evaluate the model at a checkpoint.
 
         Args:
             input_fn: as for ``train``.
-            steps: how many batches; None: until the input ends.
+            steps: number of batches; None: until the input ends.
             hooks: further hooks.
-            checkpoint_path: the checkpoint; None: the last one, or new variables.
-            name: of the evaluation, where there are several.
+            checkpoint_path: the checkpoint; None for the last one, or new variables.
+            name: name of the evaluation, if there are several.
 
         Returns:
-            Name to the value of each metric, with ``loss`` and ``global_step``.
+            Dict from each metric's name to its value, with ``loss`` and ``global_step``.
 
         Raises:
-            ValueError: ``steps`` is not positive, or a metric has one of these names.
+            ValueError: ``steps`` is not positive, or a metric is called ``loss`` or ``global_step``.
         """
         all_hooks = _checked_hooks(hooks)
         if steps is not None:
@@ -452,20 +452,20 @@ class Estimator:
         checkpoint_path: str | None = None,
         yield_single_examples: bool = True,
     ) -> Iterator[Any]:
-        """Predicts, one example after the other.
+        """Yield the predictions, one example at a time.
 
         Args:
-            input_fn: gives features; labels are not looked at.
-            predict_keys: which predictions; None: all.
+            input_fn: returns features; labels are ignored.
+            predict_keys: names of the predictions to return; None for all.
             hooks: further hooks.
-            checkpoint_path: the checkpoint; None: the last one, or new variables.
-            yield_single_examples: False: whole batches.
+            checkpoint_path: the checkpoint; None for the last one, or new variables.
+            yield_single_examples: False to yield whole batches.
 
         Yields:
-            The predictions for an example, a dictionary where the model's are one.
+            The predictions for an example: a dictionary if the model's predictions are one.
 
         Raises:
-            ValueError: there are no such keys, or predictions differ in the size of the batch.
+            ValueError: there are no such keys, or the batch sizes of the predictions differ.
         """
         all_hooks = _checked_hooks(hooks)
         checkpoint = self._checkpoint(checkpoint_path, "predict")
@@ -496,14 +496,14 @@ class Estimator:
                         yield from batch
 
     def _checkpoint(self, path: str | None, what: str) -> str | None:
-        found = path or latest_checkpoint(self._model_dir)
-        if not found:
+        checkpoint = path or latest_checkpoint(self._model_dir)
+        if not checkpoint:
             tf_logging.info(
                 "Could not find trained model in model_dir: %s, running initialization to %s.",
                 self._model_dir,
                 what,
             )
-        return found or None
+        return checkpoint or None
 
     def export_saved_model(
         self,
@@ -513,20 +513,20 @@ class Estimator:
         as_text: bool = False,
         checkpoint_path: str | None = None,
     ) -> bytes:
-        """Writes the model to predict as a SavedModel.
+        """Export the model as a SavedModel for prediction.
 
         Args:
-            export_dir_base: the model's folder is made in this one, named after the time.
-            serving_input_receiver_fn: gives a ``ServingInputReceiver``.
-            assets_extra: path below ``assets.extra`` to a file that is copied there; None: none.
-            as_text: write protobuf's text format.
-            checkpoint_path: the checkpoint; None: the last one.
+            export_dir_base: folder in which the model's folder, named after the time, is created.
+            serving_input_receiver_fn: returns a ``ServingInputReceiver``.
+            assets_extra: dict from a path below ``assets.extra`` to the file that is copied there, or None.
+            as_text: whether to write protobuf's text format.
+            checkpoint_path: the checkpoint; None for the last one.
 
         Returns:
-            The path of the folder.
+            The path of the model's folder.
 
         Raises:
-            ValueError: there is no such function, no checkpoint, or it lacks variables.
+            ValueError: the function is missing, there is no checkpoint, or the checkpoint lacks variables.
         """
         return self._export(
             export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path, True
@@ -541,18 +541,18 @@ class Estimator:
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
     ) -> bytes:
-        """The old name of ``export_saved_model``.
+        """Call ``export_saved_model``, under its old name.
 
         Args:
-            export_dir_base: the model's folder is made in this one, named after the time.
-            serving_input_receiver_fn: gives a ``ServingInputReceiver``.
-            assets_extra: path below ``assets.extra`` to a file that is copied there; None: none.
-            as_text: write protobuf's text format.
-            checkpoint_path: the checkpoint; None: the last one.
-            strip_default_attrs: leave attributes out that have their default values.
+            export_dir_base: folder in which the model's folder, named after the time, is created.
+            serving_input_receiver_fn: returns a ``ServingInputReceiver``.
+            assets_extra: dict from a path below ``assets.extra`` to the file that is copied there, or None.
+            as_text: whether to write protobuf's text format.
+            checkpoint_path: the checkpoint; None for the last one.
+            strip_default_attrs: whether to leave out attributes that have their default values.
 
         Returns:
-            The path of the folder.
+            The path of the model's folder.
         """
         return self._export(
             export_dir_base,
@@ -617,11 +617,11 @@ class Estimator:
         return os.fsencode(folder)
 
     def _input(self, input_fn: Callable[..., Any], mode: str) -> tuple[Any, Any, list[SessionRunHook]]:
-        """Features, labels (None: none) and hooks of an input."""
-        wanted = inspect.signature(input_fn).parameters
-        given = {"mode": mode, "params": self.params, "config": self.config}
+        """Return the features, the labels (or None) and the hooks of an input."""
+        parameters = inspect.signature(input_fn).parameters
+        arguments = {"mode": mode, "params": self.params, "config": self.config}
         with get_default_graph().device("/cpu:0"):
-            result = input_fn(**{name: value for name, value in given.items() if name in wanted})
+            result = input_fn(**{name: value for name, value in arguments.items() if name in parameters})
         hooks: list[SessionRunHook] = []
         if isinstance(result, Dataset):
             iterator = result.make_initializable_iterator()
@@ -643,11 +643,11 @@ class Estimator:
         return result, None, hooks
 
     def _build(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-        """Calls ``model_fn`` with the arguments that it names."""
-        wanted = _arguments(self._model_fn)
-        given = {"mode": mode, "params": self.params, "config": config}
-        arguments = {name: value for name, value in given.items() if name in wanted}
-        if "labels" in wanted:
+        """Call ``model_fn`` with the arguments that it names."""
+        parameters = _arguments(self._model_fn)
+        passed = {"mode": mode, "params": self.params, "config": config}
+        arguments = {name: value for name, value in passed.items() if name in parameters}
+        if "labels" in parameters:
             arguments["labels"] = labels
         elif labels is not None:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
@@ -708,30 +708,30 @@ def _check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
         raise ValueError(f"model_fn ({model_fn}) has following not expected args: {others}")
 
 
-def _warm_start_settings(given: Any) -> WarmStartSettings | None:
-    if given is None or isinstance(given, WarmStartSettings):
-        return given
-    if isinstance(given, (str, bytes)):
-        path = os.fsdecode(given)
+def _warm_start_settings(settings: Any) -> WarmStartSettings | None:
+    if settings is None or isinstance(settings, WarmStartSettings):
+        return settings
+    if isinstance(settings, (str, bytes)):
+        path = os.fsdecode(settings)
         inner = os.path.join(path, "variables", "variables")
         return WarmStartSettings(inner if os.path.exists(f"{inner}.index") else path)
-    raise ValueError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(given)}")
+    raise ValueError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(settings)}")
 
 
 def _checked_hooks(hooks: Any) -> list[SessionRunHook]:
-    found = list(hooks or ())
-    for hook in found:
+    checked = list(hooks or ())
+    for hook in checked:
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
-    return found
+    return checked
 
 
 def _checked_listeners(listeners: Any) -> list[CheckpointSaverListener]:
-    found = list(listeners or ())
-    for listener in found:
+    checked = list(listeners or ())
+    for listener in checked:
         if not isinstance(listener, CheckpointSaverListener):
             raise TypeError(f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}")
-    return found
+    return checked
 
 
 def _only(predictions: TensorLike, keys: Any) -> Any:
@@ -739,10 +739,10 @@ def _only(predictions: TensorLike, keys: Any) -> Any:
         return predictions
     if not isinstance(predictions, dict):
         raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
-    found = {key: value for key, value in predictions.items() if key in keys}
-    if not found:
+    chosen = {key: value for key, value in predictions.items() if key in keys}
+    if not chosen:
         raise ValueError(f"Expected to run at least one output from {predictions.keys()}, provided {keys}.")
-    return found
+    return chosen
 
 
 def _batch_size(batch: Mapping[str, Any]) -> int:
@@ -757,12 +757,12 @@ def _batch_size(batch: Mapping[str, Any]) -> int:
 
 
 def _write_results(folder: str, results: Mapping[str, Any], checkpoint: str | None) -> None:
-    """Writes the values of metrics, and which checkpoint they are of, as summaries."""
+    """Write the values of metrics, and the path of their checkpoint, as summaries."""
     step = results[GraphKeys.GLOBAL_STEP]
-    told = ", ".join(
+    listing = ", ".join(
         f"{key} = {value}" for key, value in sorted(results.items()) if not isinstance(value, bytes)
     )
-    tf_logging.info("Saving dict for global step %d: %s", step, told)
+    tf_logging.info("Saving dict for global step %d: %s", step, listing)
     summary = Summary()
     for key, value in results.items():
         if key == GraphKeys.GLOBAL_STEP or value is None:

@@ -1,6 +1,7 @@
-"""What a model gives when it is served, ``tf.estimator.export.*Output``, and the signatures made of it.
+"""Outputs of a served model, ``tf.estimator.export.*Output``, and their signatures.
 
-Source: tensorflow/python/saved_model/model_utils/export_output.py and export_utils.py, release 1.15 (sentences).
+Source: tensorflow/python/saved_model/model_utils/export_output.py and export_utils.py, release 1.15
+(messages).
 """
 
 from __future__ import annotations
@@ -40,29 +41,29 @@ _ATTEMPTS = 10
 
 
 class ExportOutput(ABC):
-    """Base of what a model gives when it is served."""
+    """Base of the outputs of a served model."""
 
     @abstractmethod
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """The ``SignatureDef`` from inputs to this.
+        """Return the ``SignatureDef`` from the inputs to this output.
 
         Args:
-            receiver_tensors: name to the tensor that is fed.
+            receiver_tensors: dict from name to the tensor that is fed.
         """
 
 
 def output_name(key: Any, what: str) -> str:
-    """The name of an output; the parts of the name of a model with several heads are joined.
+    """Return the name of an output; the parts of a name from a model with several heads are joined.
 
     >>> output_name(("head", "scores"), "Prediction")
     'head/scores'
 
     Args:
-        key: a text, or a tuple of texts.
-        what: what is named, for the error.
+        key: a string, or a tuple of strings.
+        what: the kind of output, for the error message.
 
     Raises:
-        ValueError: something else.
+        ValueError: the key has another type.
     """
     name = "/".join(key) if isinstance(key, tuple) else key
     if not isinstance(name, str):
@@ -71,15 +72,15 @@ def output_name(key: Any, what: str) -> str:
 
 
 def named_outputs(outputs: Any, single: str, what: str) -> dict[str, Tensor]:
-    """Tensors by name.
+    """Return tensors by name.
 
     Args:
-        outputs: a tensor, or name to tensor.
-        single: the name of a tensor without one.
-        what: what they are, for errors.
+        outputs: a tensor, or a dict from name to tensor.
+        single: the name of a single tensor.
+        what: the kind of output, for error messages.
 
     Raises:
-        ValueError: a name is no text, or a value no tensor.
+        ValueError: a name is not a string, or a value not a tensor.
     """
     named = {}
     for key, value in (outputs if isinstance(outputs, dict) else {single: outputs}).items():
@@ -101,11 +102,11 @@ class ClassificationOutput(ExportOutput):
     """Classes and their scores.
 
     Args:
-        scores: a tensor of floats ``[batch, classes]``; None: none.
-        classes: a tensor of strings of this shape; None: none.
+        scores: a tensor of floats ``[batch, classes]``, or None.
+        classes: a tensor of strings of this shape, or None.
 
     Raises:
-        ValueError: both are None, or one has another type.
+        ValueError: both are None, or one has the wrong type.
     """
 
     def __init__(self, scores: TensorLike | None = None, classes: TensorLike | None = None) -> None:
@@ -118,23 +119,23 @@ class ClassificationOutput(ExportOutput):
         self.scores, self.classes = scores, classes
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """The signature of a classification.
+        """Return the signature of a classification.
 
         Args:
-            receiver_tensors: one tensor of serialised examples.
+            receiver_tensors: dict with one tensor of serialised examples.
         """
         examples = _only_text(receiver_tensors, "Classification")
         return classification_signature_def(examples, self.classes, self.scores)
 
 
 class RegressionOutput(ExportOutput):
-    """Numbers.
+    """Regression values.
 
     Args:
         value: a tensor of floats ``[batch]``.
 
     Raises:
-        ValueError: it has another type.
+        ValueError: ``value`` has another type.
     """
 
     def __init__(self, value: Any) -> None:
@@ -143,46 +144,47 @@ class RegressionOutput(ExportOutput):
         self.value = value
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """The signature of a regression.
+        """Return the signature of a regression.
 
         Args:
-            receiver_tensors: one tensor of serialised examples.
+            receiver_tensors: dict with one tensor of serialised examples.
         """
         return regression_signature_def(_only_text(receiver_tensors, "Regression"), self.value)
 
 
 class PredictOutput(ExportOutput):
-    """Any tensors.
+    """Any tensors, as predictions.
 
     Args:
-        outputs: a tensor, or name to tensor; the names of a model with several heads may be tuples.
+        outputs: a tensor, or a dict from name to tensor; the names of a model with several heads may be
+            tuples.
 
     Raises:
-        ValueError: a name is no text, or a value no tensor.
+        ValueError: a name is not a string, or a value not a tensor.
     """
 
     def __init__(self, outputs: Any) -> None:
         self.outputs = named_outputs(outputs, "output", "Prediction")
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """The signature of a prediction.
+        """Return the signature of a prediction.
 
         Args:
-            receiver_tensors: name to the tensor that is fed.
+            receiver_tensors: dict from name to the tensor that is fed.
         """
         return predict_signature_def(receiver_tensors, self.outputs)
 
 
 def checked_export_outputs(outputs: Any, predictions: TensorLike) -> dict[str, ExportOutput]:
-    """The outputs of a model to predict, one of them the default.
+    """Return the outputs of a model for prediction, one of them the default.
 
     Args:
-        outputs: name to ``ExportOutput``; None: all predictions.
-        predictions: what the model predicts.
+        outputs: dict from name to ``ExportOutput``; None for all predictions.
+        predictions: the model's predictions.
 
     Raises:
-        TypeError: this is no such dictionary.
-        ValueError: there are several, and none is the default.
+        TypeError: ``outputs`` is not such a dictionary.
+        ValueError: there are several outputs, and none is the default.
     """
     if outputs is None:
         return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: PredictOutput(predictions)}
@@ -207,39 +209,39 @@ def build_all_signature_defs(
     receiver_tensors_alternatives: Mapping[str, Any] | None = None,
     serving_only: bool = True,
 ) -> dict[str, Any]:
-    """The signatures of a model that is exported; outputs that do not fit the inputs have none, which is logged.
+    """Return the signatures of an exported model, and log the outputs that do not fit the inputs.
 
     Args:
-        receiver_tensors: name to the tensor that is fed, or one tensor, which is called ``input``.
-        export_outputs: name to what the model gives.
-        receiver_tensors_alternatives: name to further inputs; None: none.
-        serving_only: leave out what cannot be served.
+        receiver_tensors: dict from name to the tensor that is fed, or one tensor, which is called ``input``.
+        export_outputs: dict from name to ``ExportOutput``.
+        receiver_tensors_alternatives: dict from name to further inputs, or None.
+        serving_only: whether to leave out signatures that cannot be served.
 
     Raises:
-        ValueError: ``export_outputs`` is no dictionary.
+        ValueError: ``export_outputs`` is not a dictionary.
     """
     if not isinstance(export_outputs, dict):
         raise ValueError(f"export_outputs must be a dict and not{type(export_outputs)}")
     inputs = [("", receiver_tensors)]
     inputs += [(f"{name or 'None'}:", other) for name, other in (receiver_tensors_alternatives or {}).items()]
-    found: dict[str, Any] = {}
+    signatures: dict[str, Any] = {}
     left_out: dict[str, str] = {}
-    for prefix, given in inputs:
-        named = given if isinstance(given, dict) else {"input": given}
+    for prefix, receivers in inputs:
+        named = receivers if isinstance(receivers, dict) else {"input": receivers}
         for key, output in export_outputs.items():
             name = f"{prefix}{key or 'None'}"
             try:
-                found[name] = output.as_signature_def(named)
+                signatures[name] = output.as_signature_def(named)
             except ValueError as error:
                 left_out[name] = str(error)
-    _log_signatures(found, left_out)
+    _log_signatures(signatures, left_out)
     if not serving_only:
-        return found
-    return {name: signature for name, signature in found.items() if is_valid_signature(signature)}
+        return signatures
+    return {name: signature for name, signature in signatures.items() if is_valid_signature(signature)}
 
 
-def _log_signatures(found: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
-    """Says which signatures there are, and why others are not there."""
+def _log_signatures(signatures: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
+    """Log the included signatures, and why the others are excluded."""
     methods = {
         CLASSIFY_METHOD_NAME: "Classify",
         REGRESS_METHOD_NAME: "Regress",
@@ -248,7 +250,7 @@ def _log_signatures(found: Mapping[str, Any], left_out: Mapping[str, str]) -> No
         SUPERVISED_EVAL_METHOD_NAME: "Eval",
     }
     names: defaultdict[str, list[str]] = defaultdict(list, {method: [] for method in methods})
-    for name, signature in found.items():
+    for name, signature in signatures.items():
         names[signature.method_name].append(name)
     for method, of_method in names.items():
         text = of_method or "None"
@@ -259,20 +261,20 @@ def _log_signatures(found: Mapping[str, Any], left_out: Mapping[str, str]) -> No
         )
         for name, reason in left_out.items():
             tf_logging.info("'%s' : %s", name, reason)
-    if not found:
+    if not signatures:
         tf_logging.warn("Export includes no signatures!")
-    elif DEFAULT_SERVING_SIGNATURE_DEF_KEY not in found:
+    elif DEFAULT_SERVING_SIGNATURE_DEF_KEY not in signatures:
         tf_logging.warn("Export includes no default signature!")
 
 
 def timestamped_folder(base: Any) -> str:
-    """A folder below ``base`` that does not exist yet, named after the time in seconds.
+    """Return a new folder below ``base``, named after the time in seconds.
 
     Args:
-        base: the folder above.
+        base: the parent folder.
 
     Raises:
-        RuntimeError: there were ten such folders already.
+        RuntimeError: ten such folders existed already.
     """
     base = os.fsdecode(base)
     now = int(time.time())

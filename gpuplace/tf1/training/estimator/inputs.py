@@ -2,8 +2,8 @@
 
     arrays --feed--> placeholders -> enqueue_many -> queue -> dequeue_many / dequeue_up_to -> features, labels
 
-Source: tensorflow_estimator/python/estimator/inputs/{numpy_io,pandas_io}.py and inputs/queues, release 1.15.1 (names of
-the ops and summaries, sentences).
+Source: tensorflow_estimator/python/estimator/inputs/{numpy_io,pandas_io}.py and inputs/queues, release 1.15.1
+(names of the ops and summaries, messages).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TARGET = "__target_key__"
 
 
 def _batches(count: int, size: int, start: int, epochs: int | None) -> Iterator[np.ndarray]:
-    """Row numbers of one batch after the other, going round from ``start``; the last epoch ends where it began."""
+    """Yield the row numbers of each batch, wrapping around from ``start``; the last epoch ends where it began."""
     if epochs is None:
         while True:
             yield np.arange(start, start + size) % count
@@ -50,12 +50,12 @@ def _batches(count: int, size: int, start: int, epochs: int | None) -> Iterator[
 
 
 class _FeedingQueueRunner(QueueRunner):
-    """A queue runner whose operations are fed.
+    """A queue runner that feeds its operations.
 
     Args:
         queue: the queue.
-        enqueue_ops: what fills it.
-        feeds: what gives the placeholders' values, one for each operation.
+        enqueue_ops: operations that fill the queue.
+        feeds: functions that return the placeholders' values, one for each operation.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class _FeedingQueueRunner(QueueRunner):
         return lambda: sess.run(enqueue_op, feed_dict=next(feeds))
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Is not there: what is fed cannot be saved.
+        """Raise an error, because fed values cannot be saved.
 
         Args:
-            export_scope: of no use.
+            export_scope: not used.
 
         Raises:
             NotImplementedError: always.
@@ -80,10 +80,10 @@ class _FeedingQueueRunner(QueueRunner):
         raise NotImplementedError(f"{type(self).__name__} does not support serialization to proto.")
 
 
-def _enqueued(
+def _create_queue(
     columns: Sequence[np.ndarray], capacity: int, shuffle: bool, threads: int, size: int, epochs: int | None
 ) -> QueueBase:
-    """A queue that threads fill with the rows of columns of one length."""
+    """Return a queue that threads fill with the rows of columns of equal length."""
     count = len(columns[0])
     with name_scope("enqueue_input"):
         types = [as_dtype(column.dtype) for column in columns]
@@ -113,8 +113,8 @@ def _fed(
         yield {holder: column[rows] for holder, column in zip(holders, columns, strict=True)}
 
 
-def _dequeued(queue: QueueBase, size: int, epochs: int | None) -> list[Any]:
-    """A batch of the queue, without the row numbers."""
+def _dequeue_batch(queue: QueueBase, size: int, epochs: int | None) -> list[Any]:
+    """Return a batch from the queue, without the row numbers."""
     batch = queue.dequeue_many(size) if epochs is None else queue.dequeue_up_to(size)
     return list(batch)[1:]
 
@@ -133,23 +133,23 @@ def numpy_input_fn(
     queue_capacity: int = 1000,
     num_threads: int = 1,
 ) -> InputFn:
-    """A function of features and labels that come from arrays.
+    """Return a function whose features and labels come from arrays.
 
     Args:
-        x: an array, or name to array; the first dimension counts the examples.
-        y: labels, the same way; None: none.
-        batch_size: of batches.
-        num_epochs: how often all examples come; None: for ever.
-        shuffle: whether they are mixed.
-        queue_capacity: of the queue.
-        num_threads: how many threads fill it; each goes through all epochs.
+        x: an array, or a dict from name to array; the first dimension counts the examples.
+        y: labels, in the same form, or None.
+        batch_size: number of examples in a batch.
+        num_epochs: number of passes over all examples; None: without end.
+        shuffle: whether to shuffle the examples.
+        queue_capacity: capacity of the queue.
+        num_threads: number of threads that fill the queue; each goes through all epochs.
 
     Returns:
-        An ``input_fn``, which gives features, or features and labels.
+        An ``input_fn`` that returns features, or features and labels.
 
     Raises:
-        ValueError: ``shuffle`` is not given; in the function: arrays are empty or of different lengths, or a key is in
-            both.
+        ValueError: ``shuffle`` is not given; in the function: arrays are empty or of different lengths, or
+            ``x`` and ``y`` share a key.
         TypeError: in the function: ``x`` is neither an array nor a dictionary.
     """
     _check_shuffle(shuffle, "it is recommended to set it as True for training")
@@ -170,15 +170,15 @@ def numpy_input_fn(
         _check_lengths(columns, features, labels, isinstance(y, dict))
         count = len(next(iter(columns.values())))
         rows = np.arange(count, dtype=int64.as_numpy_dtype)
-        queue = _enqueued(
+        queue = _create_queue(
             [rows, *columns.values()], queue_capacity, bool(shuffle), num_threads, batch_size, num_epochs
         )
-        batch = _dequeued(queue, batch_size, num_epochs)
+        batch = _dequeue_batch(queue, batch_size, num_epochs)
         named = dict(zip(columns, batch, strict=True))
-        given = named[_DIRECT] if isinstance(x, np.ndarray) else {key: named[key] for key in features}
+        parts = named[_DIRECT] if isinstance(x, np.ndarray) else {key: named[key] for key in features}
         if y is None:
-            return given
-        return given, ({key: named[key] for key in labels} if isinstance(y, dict) else batch[-1])
+            return parts
+        return parts, ({key: named[key] for key in labels} if isinstance(y, dict) else batch[-1])
 
     return input_fn
 
@@ -228,24 +228,25 @@ def pandas_input_fn(
     num_threads: int = 1,
     target_column: str = "target",
 ) -> InputFn:
-    """A function of features and labels that come from a pandas DataFrame.
+    """Return a function whose features and labels come from a pandas DataFrame.
 
     Args:
         x: the DataFrame; its columns are the features.
-        y: a Series or DataFrame of labels with the same index; None: none.
-        batch_size: of batches.
-        num_epochs: how often all rows come; None: for ever.
-        shuffle: whether they are mixed.
-        queue_capacity: of the queue.
-        num_threads: how many threads fill it; each goes through all epochs.
+        y: a Series or DataFrame of labels with the same index, or None.
+        batch_size: number of examples in a batch.
+        num_epochs: number of passes over all rows; None: without end.
+        shuffle: whether to shuffle the examples.
+        queue_capacity: capacity of the queue.
+        num_threads: number of threads that fill the queue; each goes through all epochs.
         target_column: name of the labels' column.
 
     Returns:
-        An ``input_fn``, which gives a dictionary of features, or features and labels.
+        An ``input_fn`` that returns a dictionary of features, or features and labels.
 
     Raises:
-        ValueError: ``shuffle`` is not given, ``x`` has a column of this name, or the indices differ.
-        TypeError: ``x`` is no DataFrame.
+        ValueError: ``shuffle`` is not given, ``x`` has a column named ``target_column``, or the indices
+            differ.
+        TypeError: ``x`` is not a DataFrame.
     """
     if not hasattr(x, "columns") or not hasattr(x, "index"):
         raise TypeError(
@@ -272,9 +273,9 @@ def pandas_input_fn(
     _check_shuffle(shuffle, "it is recommended to set it as True for training")
 
     def input_fn() -> Any:
-        columns = [_plain(x.index.to_numpy()), *(_plain(x[name].to_numpy()) for name in x.columns)]
-        queue = _enqueued(columns, queue_capacity, bool(shuffle), num_threads, batch_size, num_epochs)
-        named = dict(zip(x.columns, _dequeued(queue, batch_size, num_epochs), strict=True))
+        columns = [_supported(x.index.to_numpy()), *(_supported(x[name].to_numpy()) for name in x.columns)]
+        queue = _create_queue(columns, queue_capacity, bool(shuffle), num_threads, batch_size, num_epochs)
+        named = dict(zip(x.columns, _dequeue_batch(queue, batch_size, num_epochs), strict=True))
         labels = [named.pop(name) for name in names]
         if y is None:
             return named
@@ -283,6 +284,6 @@ def pandas_input_fn(
     return input_fn
 
 
-def _plain(column: np.ndarray) -> np.ndarray:
-    """An array of a type that TensorFlow has: texts of pandas' own type become objects."""
+def _supported(column: np.ndarray) -> np.ndarray:
+    """Return an array of a dtype that TensorFlow has: pandas' own strings become objects."""
     return column if column.dtype.kind in "biufcO" else column.astype(object)

@@ -1,6 +1,7 @@
-"""What a model that is served is fed with: ``tf.estimator.export.*Receiver`` and functions that make them.
+"""Inputs of a served model: ``tf.estimator.export.*Receiver`` and functions that create them.
 
-Source: tensorflow_estimator/python/estimator/export/export.py, release 1.15.1 (names of placeholders, sentences).
+Source: tensorflow_estimator/python/estimator/export/export.py, release 1.15.1 (names of placeholders,
+messages).
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ class _Receiver(NamedTuple):
 
 
 class ServingInputReceiver(_Receiver):
-    """The features of a served model, and the tensors that are fed for them.
+    """The features of a served model, and the tensors that are fed to compute them.
 
     Args:
-        features: a tensor, or name to tensor; the model gets names.
-        receiver_tensors: a tensor, or name to tensor.
-        receiver_tensors_alternatives: name to other tensors that can be fed; None: none.
+        features: a tensor, or a dict from name to tensor; the model gets a dict.
+        receiver_tensors: a tensor, or a dict from name to tensor.
+        receiver_tensors_alternatives: dict from name to other tensors that can be fed, or None.
 
     Raises:
-        ValueError: one of them is missing, or something is no tensor, or a key no text.
+        ValueError: an argument is missing, a value is not a tensor, or a key is not a string.
     """
 
     __slots__ = ()
@@ -76,15 +77,15 @@ class ServingInputReceiver(_Receiver):
 
 
 class TensorServingInputReceiver(_Receiver):
-    """As ``ServingInputReceiver``, for a model whose features are one tensor.
+    """A ``ServingInputReceiver`` for a model whose features are one tensor.
 
     Args:
         features: the tensor.
-        receiver_tensors: a tensor, or name to tensor.
-        receiver_tensors_alternatives: name to other tensors that can be fed; None: none.
+        receiver_tensors: a tensor, or a dict from name to tensor.
+        receiver_tensors_alternatives: dict from name to other tensors that can be fed, or None.
 
     Raises:
-        ValueError: one of them is missing, or something is no tensor.
+        ValueError: an argument is missing, or a value is not a tensor.
     """
 
     __slots__ = ()
@@ -106,14 +107,14 @@ class TensorServingInputReceiver(_Receiver):
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that parses serialised examples.
+    """Return a function that parses serialised examples.
 
     Args:
-        feature_spec: name to ``tf.FixedLenFeature`` or the like.
-        default_batch_size: number of examples; None: any.
+        feature_spec: dict from name to ``tf.FixedLenFeature`` or similar.
+        default_batch_size: number of examples; None for any.
 
     Returns:
-        A function of a ``ServingInputReceiver``.
+        A function that returns a ``ServingInputReceiver``.
     """
 
     def receiver_fn() -> ServingInputReceiver:
@@ -126,14 +127,15 @@ def build_parsing_serving_input_receiver_fn(
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that takes the features as they are.
+    """Return a function that takes the features unchanged.
 
     Args:
-        features: name to a tensor of the same type and, but for the first dimension, shape.
-        default_batch_size: the first dimension; None: any.
+        features: dict from name to a tensor of the same type and, except for the first dimension, the same
+            shape.
+        default_batch_size: the first dimension; None for any.
 
     Returns:
-        A function of a ``ServingInputReceiver``.
+        A function that returns a ``ServingInputReceiver``.
     """
 
     def receiver_fn() -> ServingInputReceiver:

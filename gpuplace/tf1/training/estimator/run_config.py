@@ -1,6 +1,6 @@
-"""How an ``Estimator`` runs: ``tf.estimator.RunConfig``.
+"""Run configuration of an ``Estimator``: ``tf.estimator.RunConfig``.
 
-Source: tensorflow_estimator/python/estimator/run_config.py, release 1.15.1 (names, defaults, sentences).
+Source: tensorflow_estimator/python/estimator/run_config.py, release 1.15.1 (names, defaults, messages).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BOTH = "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set
 
 
 class TaskType:
-    """Kinds of tasks."""
+    """Types of tasks in a cluster."""
 
     MASTER = "master"
     PS = "ps"
@@ -35,7 +35,7 @@ class TaskType:
 
 
 def default_session_config() -> Any:
-    """The configuration of sessions where none is given: soft placement."""
+    """Return the default session configuration, which allows soft placement."""
     config = ConfigProto(allow_soft_placement=True)
     config.graph_options.rewrite_options.meta_optimizer_iterations = 1
     return config
@@ -73,7 +73,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "protocol": (lambda p: p in ("grpc", "grpc+verbs"), "protocol should be grpc or grpc+verbs"),
 }
-"""What can be replaced and checked -> the check, and the sentence where it fails."""
+"""Property that can be replaced -> its check, and the error message if it fails."""
 
 _REPLACEABLE = [
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
@@ -84,29 +84,31 @@ _REPLACEABLE = [
 
 
 class RunConfig:
-    """How an ``Estimator`` runs; one process does all of it.
+    """How an ``Estimator`` runs, in one process.
 
     Args:
-        model_dir: folder of checkpoints and events; None: that of the estimator.
-        tf_random_seed: seed of the graphs; None: none.
-        save_summary_steps: write summaries every so many steps; 0: not.
-        save_checkpoints_steps: save every so many steps; None: not by steps.
-        save_checkpoints_secs: save every so many seconds; without it and steps 600. None: not by time.
-        session_config: a ``ConfigProto``; None: one with soft placement.
-        keep_checkpoint_max: how many checkpoints are kept; None or 0: all.
-        keep_checkpoint_every_n_hours: one more is kept every so many hours.
-        log_step_count_steps: log the speed and the loss every so many steps; None: not.
-        train_distribute: a ``tf.distribute.Strategy`` to train with; None: one copy of the model.
-        device_fn: function of an operation that gives its device; None: none.
-        protocol: None; there is one process.
+        model_dir: folder of checkpoints and events; None for that of the estimator.
+        tf_random_seed: seed of the graphs, or None.
+        save_summary_steps: steps between summaries; 0 for no summaries.
+        save_checkpoints_steps: steps between checkpoints; None: do not count steps.
+        save_checkpoints_secs: seconds between checkpoints, 600 if neither number is given; None: ignore the
+            time.
+        session_config: a ``ConfigProto``; None for one with soft placement.
+        keep_checkpoint_max: number of checkpoints to keep; None or 0 for all.
+        keep_checkpoint_every_n_hours: hours between additional checkpoints that are kept.
+        log_step_count_steps: steps between log lines with the speed and the loss; None for no lines.
+        train_distribute: a ``tf.distribute.Strategy`` to train with; None for one copy of the model.
+        device_fn: function from an operation to its device, or None.
+        protocol: None, because there is one process.
         eval_distribute: None.
         experimental_distribute: None.
-        experimental_max_worker_delay_secs: how many seconds workers wait for the chief at most.
-        session_creation_timeout_secs: how many seconds a session may take to be made.
+        experimental_max_worker_delay_secs: longest time for which workers wait for the chief, in seconds.
+        session_creation_timeout_secs: longest time to create a session, in seconds.
 
     Raises:
         ValueError: a value is out of its range, or ``TF_CONFIG`` contradicts one.
-        UnimplementedError: a strategy to evaluate with, or a cluster in the environment variable ``TF_CONFIG``.
+        UnimplementedError: there is a strategy for evaluation, or a cluster in the environment variable
+            ``TF_CONFIG``.
     """
 
     def __init__(
@@ -141,8 +143,8 @@ class RunConfig:
             raise UnimplementedError(
                 None,
                 None,
-                "gpuplace trains an estimator in one process, and evaluates one copy of the model: leave"
-                " eval_distribute and experimental_distribute out, and unset TF_CONFIG",
+                "gpuplace trains an estimator in one process and evaluates one copy of the model: leave out"
+                " eval_distribute and experimental_distribute, and unset TF_CONFIG",
             )
         self._task = environment.get("task", {})
         self._master = environment.get("session_master", "")
@@ -197,10 +199,10 @@ class RunConfig:
             raise ValueError('If "cluster" is not set in TF_CONFIG, task index must be 0.')
 
     def replace(self, **kwargs: Any) -> RunConfig:
-        """A copy with other values.
+        """Return a copy with other values.
 
         Args:
-            **kwargs: name to value.
+            **kwargs: the new values by name.
 
         Raises:
             ValueError: a name cannot be replaced, or a value is out of its range.
@@ -226,60 +228,60 @@ class RunConfig:
 
     @property
     def master(self) -> str:
-        """The execution engine of training."""
+        """The execution engine for training."""
         return str(self._master)
 
     @property
     def evaluation_master(self) -> str:
-        """The execution engine of evaluations."""
+        """The execution engine for evaluation."""
         return str(self._evaluation_master)
 
     @property
     def service(self) -> Any:
-        """What ``TF_CONFIG`` says of a service; None: nothing."""
+        """The service in ``TF_CONFIG``, or None."""
         return self._service
 
     @property
     def task_type(self) -> str:
-        """``"worker"``."""
+        """Always ``"worker"``."""
         return str(self._task.get("type", TaskType.WORKER))
 
     @property
     def task_id(self) -> int:
-        """0."""
+        """Always 0."""
         return int(self._task.get("index", 0))
 
     @property
     def global_id_in_cluster(self) -> int:
-        """0."""
+        """Always 0."""
         return 0
 
     @property
     def is_chief(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     @property
     def num_ps_replicas(self) -> int:
-        """0."""
+        """Always 0."""
         return 0
 
     @property
     def num_worker_replicas(self) -> int:
-        """1."""
+        """Always 1."""
         return 1
 
 
 def _model_dir(environment: dict[str, Any], model_dir: Any) -> str | None:
     if model_dir == "":
         raise ValueError("model_dir should be non-empty.")
-    given = None if model_dir is None else os.fspath(model_dir)
+    argument = None if model_dir is None else os.fspath(model_dir)
     other = environment.get("model_dir")
     if other == "":
         raise ValueError("model_dir in TF_CONFIG should be non-empty.")
-    if other and given and other != given:
+    if other and argument and other != argument:
         raise ValueError(
             "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in"
-            f' TF_CONFIG. model_dir: {given}\nTF_CONFIG["model_dir"]: {other}.\n'
+            f' TF_CONFIG. model_dir: {argument}\nTF_CONFIG["model_dir"]: {other}.\n'
         )
-    return given or other
+    return argument or other

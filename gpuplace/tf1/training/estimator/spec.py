@@ -1,6 +1,6 @@
-"""What a ``model_fn`` gives back: ``EstimatorSpec``, checked.
+"""The result of a ``model_fn``: ``EstimatorSpec``, checked.
 
-Source: tensorflow_estimator/python/estimator/model_fn.py and mode_keys.py, release 1.15.1 (fields, sentences).
+Source: tensorflow_estimator/python/estimator/model_fn.py and mode_keys.py, release 1.15.1 (fields, messages).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OTHER_GRAPH = (
 
 
 class ModeKeys:
-    """What a ``model_fn`` is called for."""
+    """The purposes for which a ``model_fn`` is called."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -53,20 +53,21 @@ class EstimatorSpec(_Fields):
 
     Args:
         mode: one of ``ModeKeys``.
-        predictions: a tensor, or a dictionary of tensors; needed to predict.
-        loss: a scalar tensor; needed to train and to evaluate.
-        train_op: what trains; needed to train.
-        eval_metric_ops: name to a pair of a metric's value and the op that updates it.
-        export_outputs: name of a signature to its ``ExportOutput``.
-        training_chief_hooks: hooks of the chief while it trains.
-        training_hooks: hooks while it trains.
+        predictions: a tensor, or a dictionary of tensors; needed for prediction.
+        loss: a scalar tensor; needed for training and evaluation.
+        train_op: the training operation; needed for training.
+        eval_metric_ops: dict from a metric's name to a pair: its value and its update op.
+        export_outputs: dict from a signature's name to its ``ExportOutput``.
+        training_chief_hooks: hooks of the chief during training.
+        training_hooks: hooks during training.
         scaffold: a ``tf.train.Scaffold``.
-        evaluation_hooks: hooks while it evaluates.
-        prediction_hooks: hooks while it predicts.
+        evaluation_hooks: hooks during evaluation.
+        prediction_hooks: hooks during prediction.
 
     Raises:
-        ValueError: what the mode needs is missing, or something is of another graph, or the loss is no scalar.
-        TypeError: something has another type.
+        ValueError: a value that the mode needs is missing, a tensor is in another graph, or the loss is not a
+            scalar.
+        TypeError: an argument has the wrong type.
     """
 
     __slots__ = ()
@@ -177,8 +178,8 @@ def _metrics(metrics: Any) -> dict[str, Any]:
 
 
 def _hooks(hooks: Any) -> tuple[SessionRunHook, ...]:
-    found = tuple(hooks or ())
-    for hook in found:
+    checked = tuple(hooks or ())
+    for hook in checked:
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"All hooks must be SessionRunHook instances, given: {hook}")
-    return found
+    return checked

@@ -1,6 +1,6 @@
-"""What a model gives while it is trained or evaluated: loss, predictions and metrics, and the signatures of these.
+"""Outputs of a model in training or evaluation: loss, predictions and metrics, and their signatures.
 
-Source: tensorflow/python/saved_model/model_utils/export_output.py, release 1.15 (names, sentences).
+Source: tensorflow/python/saved_model/model_utils/export_output.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ def _below(name: str, above: str) -> str:
 
 
 class SupervisedOutput(ExportOutput):
-    """Loss, predictions and metrics, under names that begin with what they are.
+    """Loss, predictions and metrics, under names that begin with their role.
 
     Args:
-        loss: a tensor, or name to tensor; None: none.
-        predictions: the same.
-        metrics: a pair of a value and what updates it, as ``tf.metrics`` gives it, or name to such a pair; None: none.
+        loss: a tensor, or a dict from name to tensor, or None.
+        predictions: a tensor, or a dict from name to tensor, or None.
+        metrics: a pair of a value and its update op, as ``tf.metrics`` returns it, or a dict from name to
+            such a pair, or None.
 
     Raises:
-        ValueError: a name is no text, a value no tensor, or an update neither tensor nor operation.
+        ValueError: a name is not a string, a value not a tensor, or an update neither a tensor nor an
+            operation.
     """
 
     LOSS_NAME = "loss"
@@ -51,7 +53,7 @@ class SupervisedOutput(ExportOutput):
         return {_below(name, what): value for name, value in named_outputs(values, what, what).items()}
 
     def _metrics(self, metrics: Any) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         named = metrics if isinstance(metrics, dict) else {self.METRICS_NAME: metrics}
         for key, (value, update) in named.items():
             name = _below(output_name(key, self.METRICS_NAME), self.METRICS_NAME)
@@ -59,36 +61,37 @@ class SupervisedOutput(ExportOutput):
                 raise ValueError(f"{name} output value must be a Tensor; got {value}.")
             if not isinstance(update, Tensor | Operation):
                 raise ValueError(f"{name} update_op must be a Tensor or Operation; got {update}.")
-            if isinstance(update, Operation):  # signatures name tensors
+            if isinstance(update, Operation):  # signatures refer to tensors only
                 with get_default_graph().control_dependencies([update]):
                     update = constant([], name="metric_op_wrapper")
-            found[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value
-            found[f"{name}/{self.METRIC_UPDATE_SUFFIX}"] = update
-        return found
+            tensors[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value
+            tensors[f"{name}/{self.METRIC_UPDATE_SUFFIX}"] = update
+        return tensors
 
     @abstractmethod
     def _get_signature_def_fn(self) -> Callable[..., Any]:
-        """The function that makes the signature."""
+        """Return the function that creates the signature."""
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
-        """The signature from inputs to loss, predictions and metrics.
+        """Return the signature from inputs to loss, predictions and metrics.
 
         Args:
-            receiver_tensors: name to the tensor that is fed.
+            receiver_tensors: dict from name to the tensor that is fed.
         """
         return self._get_signature_def_fn()(receiver_tensors, self.loss, self.predictions, self.metrics)
 
 
 class TrainOutput(SupervisedOutput):
-    """What a model gives while it is trained.
+    """Outputs of a model in training.
 
     Args:
-        loss: a tensor, or name to tensor; None: none.
-        predictions: the same.
-        metrics: a pair of a value and what updates it, or name to such a pair; None: none.
+        loss: a tensor, or a dict from name to tensor, or None.
+        predictions: a tensor, or a dict from name to tensor, or None.
+        metrics: a pair of a value and its update op, or a dict from name to such a pair, or None.
 
     Raises:
-        ValueError: a name is no text, a value no tensor, or an update neither tensor nor operation.
+        ValueError: a name is not a string, a value not a tensor, or an update neither a tensor nor an
+            operation.
     """
 
     def _get_signature_def_fn(self) -> Callable[..., Any]:
@@ -96,15 +99,16 @@ class TrainOutput(SupervisedOutput):
 
 
 class EvalOutput(SupervisedOutput):
-    """What a model gives while it is evaluated.
+    """Outputs of a model in evaluation.
 
     Args:
-        loss: a tensor, or name to tensor; None: none.
-        predictions: the same.
-        metrics: a pair of a value and what updates it, or name to such a pair; None: none.
+        loss: a tensor, or a dict from name to tensor, or None.
+        predictions: a tensor, or a dict from name to tensor, or None.
+        metrics: a pair of a value and its update op, or a dict from name to such a pair, or None.
 
     Raises:
-        ValueError: a name is no text, a value no tensor, or an update neither tensor nor operation.
+        ValueError: a name is not a string, a value not a tensor, or an update neither a tensor nor an
+            operation.
     """
 
     def _get_signature_def_fn(self) -> Callable[..., Any]:

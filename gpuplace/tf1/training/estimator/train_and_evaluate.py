@@ -1,7 +1,7 @@
-"""``tf.estimator.train_and_evaluate``: training, and an evaluation and exports at its checkpoints.
+"""``tf.estimator.train_and_evaluate``: training, with an evaluation and exports at its checkpoints.
 
-Source: tensorflow_estimator/python/estimator/training.py and exporter.py, release 1.15.1 (when an evaluation runs,
-sentences).
+Source: tensorflow_estimator/python/estimator/training.py and exporter.py, release 1.15.1 (times of
+evaluations, messages).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class _Train(NamedTuple):
 
 
 class TrainSpec(_Train):
-    """How to train.
+    """Settings for training.
 
     Args:
         input_fn: as for ``Estimator.train``.
-        max_steps: up to which global step; None: until the input ends.
+        max_steps: global step at which training stops; None: until the input ends.
         hooks: further hooks.
 
     Raises:
         ValueError: ``max_steps`` is not positive.
-        TypeError: ``input_fn`` is no function, or a hook something else.
+        TypeError: ``input_fn`` is not a function, or a hook has another type.
     """
 
     __slots__ = ()
@@ -70,20 +70,20 @@ class _Eval(NamedTuple):
 
 
 class EvalSpec(_Eval):
-    """How to evaluate and export.
+    """Settings for evaluation and export.
 
     Args:
         input_fn: as for ``Estimator.evaluate``.
-        steps: how many batches; None: until the input ends.
-        name: of the evaluation.
+        steps: number of batches; None: until the input ends.
+        name: name of the evaluation.
         hooks: further hooks.
-        exporters: one ``Exporter`` or several; None: none.
-        start_delay_secs: of clusters, and of no use in one process.
-        throttle_secs: the least time between two evaluations, in seconds.
+        exporters: one ``Exporter`` or several, or None.
+        start_delay_secs: for clusters; has no effect in one process.
+        throttle_secs: shortest time between two evaluations, in seconds.
 
     Raises:
-        ValueError: a number is out of its range, or exporters have the same name or none.
-        TypeError: ``input_fn`` is no function, or a hook, name or exporter something else.
+        ValueError: a number is out of its range, or exporters have equal names or none.
+        TypeError: ``input_fn`` is not a function, or a hook, name or exporter has the wrong type.
     """
 
     __slots__ = ()
@@ -119,19 +119,19 @@ def _check_input_fn(input_fn: Any) -> None:
 
 
 def _checked_hooks(hooks: Any) -> tuple[SessionRunHook, ...]:
-    found = tuple(hooks or ())
-    for hook in found:
+    checked = tuple(hooks or ())
+    for hook in checked:
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"All hooks must be `SessionRunHook` instances, given: {hook}")
-    return found
+    return checked
 
 
 def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:
     if exporters is None:
         return ()
-    found = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)
+    checked = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)
     names = set()
-    for one in found:
+    for one in checked:
         if not isinstance(one, Exporter):
             raise TypeError(
                 f"`exporters` must be an Exporter, an iterable of Exporter, or `None`, found {one}."
@@ -143,30 +143,30 @@ def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:
                 f"`exporters` must have unique names. Such a name cannot be found twice: {one.name}"
             )
         names.add(one.name)
-    return found
+    return checked
 
 
 class Exporter(ABC):
-    """Base of what exports a model after an evaluation."""
+    """Base of exporters, which export a model after an evaluation."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The folder below ``export`` of the model's folder."""
+        """Name of the folder below ``export`` in the model's folder."""
 
     @abstractmethod
     def export(
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any] | None,
         is_the_final_export: bool,
     ) -> Any:  # fmt: skip
-        """Exports.
+        """Export the model.
 
         Args:
             estimator: the model.
             export_path: the folder.
             checkpoint_path: the checkpoint.
-            eval_result: the values of its metrics.
-            is_the_final_export: whether the training is over.
+            eval_result: the values of the metrics.
+            is_the_final_export: whether the training has ended.
 
         Returns:
             The path of the SavedModel, or None.
@@ -174,13 +174,13 @@ class Exporter(ABC):
 
 
 class _ServingExporter(Exporter):
-    """What the exporters share.
+    """Base of exporters for serving.
 
     Args:
-        name: of the folder.
+        name: name of the folder.
         serving_input_receiver_fn: as for ``Estimator.export_saved_model``.
-        assets_extra: the same.
-        as_text: the same.
+        assets_extra: as for ``Estimator.export_saved_model``.
+        as_text: as for ``Estimator.export_saved_model``.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class _ServingExporter(Exporter):
 
     @property
     def name(self) -> str:
-        """The folder below ``export``."""
+        """Name of the folder below ``export``."""
         return self._name
 
     def _save(self, estimator: Estimator, path: str, checkpoint: str) -> bytes:
@@ -208,27 +208,27 @@ class _ServingExporter(Exporter):
 
 
 class FinalExporter(_ServingExporter):
-    """Exports once, when the training is over.
+    """Exporter that runs once, after the training.
 
     Args:
-        name: of the folder.
+        name: name of the folder.
         serving_input_receiver_fn: as for ``Estimator.export_saved_model``.
-        assets_extra: the same.
-        as_text: the same.
+        assets_extra: as for ``Estimator.export_saved_model``.
+        as_text: as for ``Estimator.export_saved_model``.
     """
 
     def export(
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any] | None,
         is_the_final_export: bool,
     ) -> bytes | None:  # fmt: skip
-        """Exports, if the training is over.
+        """Export the model if the training has ended.
 
         Args:
             estimator: the model.
             export_path: the folder.
             checkpoint_path: the checkpoint.
-            eval_result: the values of its metrics.
-            is_the_final_export: whether the training is over.
+            eval_result: the values of the metrics.
+            is_the_final_export: whether the training has ended.
         """
         if not is_the_final_export:
             return None
@@ -237,17 +237,17 @@ class FinalExporter(_ServingExporter):
 
 
 class LatestExporter(_ServingExporter):
-    """Exports after every evaluation, and keeps the last ones.
+    """Exporter that runs after every evaluation and keeps the latest exports.
 
     Args:
-        name: of the folder.
+        name: name of the folder.
         serving_input_receiver_fn: as for ``Estimator.export_saved_model``.
-        assets_extra: the same.
-        as_text: the same.
-        exports_to_keep: how many; None: all.
+        assets_extra: as for ``Estimator.export_saved_model``.
+        as_text: as for ``Estimator.export_saved_model``.
+        exports_to_keep: number of exports to keep; None for all.
 
     Raises:
-        ValueError: this is not positive.
+        ValueError: ``exports_to_keep`` is not positive.
     """
 
     def __init__(
@@ -265,45 +265,45 @@ class LatestExporter(_ServingExporter):
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any] | None,
         is_the_final_export: bool,
     ) -> bytes | None:  # fmt: skip
-        """Exports, and removes the oldest.
+        """Export the model and remove the oldest exports.
 
         Args:
             estimator: the model.
             export_path: the folder.
             checkpoint_path: the checkpoint.
-            eval_result: the values of its metrics.
-            is_the_final_export: whether the training is over.
+            eval_result: the values of the metrics.
+            is_the_final_export: whether the training has ended.
         """
-        made = self._save(estimator, export_path, checkpoint_path)
+        path = self._save(estimator, export_path, checkpoint_path)
         if self._to_keep is not None:
             stamps = sorted((one for one in os.listdir(export_path) if one.isdigit()), key=int)
             for stamp in stamps[: -self._to_keep]:
                 shutil.rmtree(os.path.join(export_path, stamp))
-        return made
+        return path
 
 
 def _loss_is_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]) -> bool:
-    for result, which in (
+    for result, argument in (
         (best_eval_result, "best_eval_result"),
         (current_eval_result, "current_eval_result"),
     ):
         if not result or "loss" not in result:
-            raise ValueError(f"{which} cannot be empty or no loss is found in it.")
+            raise ValueError(f"{argument} cannot be empty or no loss is found in it.")
     return bool(best_eval_result["loss"] > current_eval_result["loss"])
 
 
 class BestExporter(LatestExporter):
-    """Exports a model that is better than all before.
+    """Exporter that runs when a model is better than all earlier ones.
 
     Args:
-        name: of the folder.
+        name: name of the folder.
         serving_input_receiver_fn: as for ``Estimator.export_saved_model``.
-        event_file_pattern: files below the model's folder with earlier evaluations, of which the best counts; None:
-            only those of this training count.
-        compare_fn: function of ``best_eval_result`` and ``current_eval_result``: whether the latter is better.
+        event_file_pattern: event files of earlier evaluations, below the model's folder, to compare with too;
+            None: compare only with evaluations of this training.
+        compare_fn: returns whether ``current_eval_result`` is better than ``best_eval_result``.
         assets_extra: as for ``Estimator.export_saved_model``.
-        as_text: the same.
-        exports_to_keep: how many; None: all.
+        as_text: as for ``Estimator.export_saved_model``.
+        exports_to_keep: number of exports to keep; None for all.
 
     Raises:
         ValueError: ``compare_fn`` has other arguments, or ``exports_to_keep`` is not positive.
@@ -328,14 +328,14 @@ class BestExporter(LatestExporter):
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any] | None,
         is_the_final_export: bool,
     ) -> bytes | None:  # fmt: skip
-        """Exports, if the model is better.
+        """Export the model if it is better.
 
         Args:
             estimator: the model.
             export_path: the folder.
             checkpoint_path: the checkpoint.
-            eval_result: the values of its metrics.
-            is_the_final_export: whether the training is over.
+            eval_result: the values of the metrics.
+            is_the_final_export: whether the training has ended.
         """
         if self._pattern and not self._has_looked:
             self._best = self._best_before(os.path.join(estimator.model_dir, self._pattern))
@@ -352,18 +352,18 @@ class BestExporter(LatestExporter):
         best: Mapping[str, Any] | None = None
         for path in sorted(glob.glob(pattern)):
             for event in summary_iterator(path):
-                found = {
+                values = {
                     one.tag: one.simple_value for one in event.summary.value if one.HasField("simple_value")
                 }
-                if found and (
-                    best is None or self._is_better(best_eval_result=best, current_eval_result=found)
+                if values and (
+                    best is None or self._is_better(best_eval_result=best, current_eval_result=values)
                 ):
-                    best = found
+                    best = values
         return best
 
 
 class _EvaluatesCheckpoints(CheckpointSaverListener):
-    """Evaluates and exports when a checkpoint was written: not the first, nor too soon after the one before."""
+    """Listener that evaluates and exports new checkpoints, except the first and those that follow too soon."""
 
     def __init__(self, estimator: Estimator, spec: EvalSpec, max_steps: int | None) -> None:
         self._estimator, self._spec, self._max_steps = estimator, spec, max_steps
@@ -371,12 +371,12 @@ class _EvaluatesCheckpoints(CheckpointSaverListener):
         self.exports: list[Any] | None = None
 
     def begin(self) -> None:
-        """Begins to measure time."""
+        """Start measuring time."""
         self._timer = SecondOrStepTimer(every_secs=self._spec.throttle_secs)
         self._is_first = True
 
     def after_save(self, session: Any, global_step_value: int) -> None:
-        """Evaluates, if it is time.
+        """Evaluate the checkpoint unless the previous evaluation is too recent.
 
         Args:
             session: the session.
@@ -392,7 +392,7 @@ class _EvaluatesCheckpoints(CheckpointSaverListener):
             )
 
     def end(self, session: Any, global_step_value: int) -> None:
-        """Evaluates the last checkpoint.
+        """Evaluate the last checkpoint.
 
         Args:
             session: the session.
@@ -423,19 +423,19 @@ class _EvaluatesCheckpoints(CheckpointSaverListener):
 def train_and_evaluate(
     estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
 ) -> tuple[dict[str, Any] | None, list[Any] | None]:
-    """Trains, and evaluates and exports at checkpoints, the last one included.
+    """Train, and evaluate and export at checkpoints, including the last one.
 
     Args:
         estimator: the model.
-        train_spec: how to train.
-        eval_spec: how to evaluate.
+        train_spec: settings for training.
+        eval_spec: settings for evaluation.
 
     Returns:
-        The values of the last evaluation's metrics and what its exporters gave; None for both where nothing was left
-        to train.
+        The metric values of the last evaluation and the results of its exporters; None for both if training
+        had already finished.
 
     Raises:
-        TypeError: an argument is something else.
+        TypeError: an argument has the wrong type.
     """
     for value, kind, sentence in (
         (estimator, Estimator, "`estimator` must have type `tf.estimator.Estimator`"),

@@ -1,6 +1,6 @@
-"""``tensorflow.python.autograph.core.ag_ctx``: whether Python's own control flow is to be translated.
+"""``tensorflow.python.autograph.core.ag_ctx``: whether to convert Python's control flow.
 
-Nothing is translated here; the note is kept for those who ask.
+Nothing is converted here; the status is only recorded for programs that read it.
 
 Source: tensorflow/python/autograph/core/ag_ctx.py, release 1.15 (names).
 """
@@ -15,7 +15,7 @@ _stacks = threading.local()
 
 
 class Status(enum.Enum):
-    """What is known."""
+    """Conversion status."""
 
     UNSPECIFIED = 0
     ENABLED = 1
@@ -23,11 +23,11 @@ class Status(enum.Enum):
 
 
 class ControlStatusCtx:
-    """A ``with`` block in which a status holds.
+    """A ``with`` block in which a status applies.
 
     Args:
         status: the status.
-        options: how to translate.
+        options: conversion options.
     """
 
     def __init__(self, status: Status, options: Any = None) -> None:
@@ -46,7 +46,7 @@ class ControlStatusCtx:
 
 
 def _stack() -> list[ControlStatusCtx]:
-    """The blocks that this thread is in."""
+    """Return the enclosing blocks of this thread."""
     if not hasattr(_stacks, "blocks"):
         _stacks.blocks = [ControlStatusCtx(Status.UNSPECIFIED)]
     blocks: list[ControlStatusCtx] = _stacks.blocks
@@ -54,5 +54,5 @@ def _stack() -> list[ControlStatusCtx]:
 
 
 def control_status_ctx() -> ControlStatusCtx:
-    """The innermost block."""
+    """Return the innermost block."""
     return _stack()[-1]

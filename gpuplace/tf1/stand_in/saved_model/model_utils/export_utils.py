@@ -1,6 +1,6 @@
 """``tensorflow.python.saved_model.model_utils.export_utils``: outputs and folders of an export.
 
-Source: tensorflow/python/saved_model/model_utils/export_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/saved_model/model_utils/export_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from gpuplace.tf1.training.estimator.supervised_outputs import EvalOutput, Train
 EXPORT_TAG_MAP = ModeKeyMap(
     predict=[tag_constants.SERVING], train=[tag_constants.TRAINING], test=[tag_constants.EVAL]
 )
-"""The tags of the meta graph of each mode."""
+"""The tags of each mode's meta graph."""
 
 SIGNATURE_KEY_MAP = ModeKeyMap(
     predict=signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY,
     train=signature_constants.DEFAULT_TRAIN_SIGNATURE_DEF_KEY,
     test=signature_constants.DEFAULT_EVAL_SIGNATURE_DEF_KEY,
 )
-"""The name of the signature of each mode."""
+"""The name of each mode's signature."""
 
 get_export_outputs = checked_export_outputs
 
 
 def get_timestamped_export_dir(export_dir_base: str | bytes) -> bytes:
-    """A folder below another one that does not exist yet, named after the time in seconds.
+    """Return a new folder below another one, named after the time in seconds.
 
     Args:
-        export_dir_base: the folder above.
+        export_dir_base: the parent folder.
 
     Raises:
-        RuntimeError: there were ten such folders already.
+        RuntimeError: ten such folders existed already.
     """
     return os.fsencode(timestamped_folder(export_dir_base))
 
 
 def get_temp_export_dir(timestamped_export_dir: bytes) -> bytes:
-    """The folder in which an export is written until it is whole.
+    """Return the folder for an export until it is complete.
 
     >>> get_temp_export_dir(b"/models/1500000000")
     b'/models/temp-1500000000'
 
     Args:
-        timestamped_export_dir: the folder that it is to be.
+        timestamped_export_dir: the final folder.
     """
     above, name = os.path.split(os.fsencode(timestamped_export_dir))
     return os.path.join(above, f"temp-{os.fsdecode(name)}".encode())
@@ -64,18 +64,18 @@ def export_outputs_for_mode(
     loss: Any = None,
     metrics: Any = None,
 ) -> dict[str, Any]:
-    """What a model gives in a mode, by the name of its signature.
+    """Return the outputs of a model in a mode, by signature name.
 
     Args:
-        mode: Keras's or an estimator's name of it.
-        serving_export_outputs: name to what the model gives when it is served; None: the predictions.
-        predictions: a tensor, or name to tensor.
-        loss: the same.
-        metrics: a pair of a value and what updates it, or name to such a pair.
+        mode: Keras's or an estimator's name of the mode.
+        serving_export_outputs: dict from name to the outputs of the served model; None for the predictions.
+        predictions: a tensor, or a dict from name to tensor.
+        loss: a tensor, or a dict from name to tensor.
+        metrics: a pair of a value and its update op, or a dict from name to such a pair.
 
     Raises:
         ValueError: there is no such mode.
-        TypeError: ``serving_export_outputs`` are no such dictionary.
+        TypeError: ``serving_export_outputs`` is not such a dictionary.
     """
     if mode_keys.is_predict(mode):
         return get_export_outputs(serving_export_outputs, predictions)

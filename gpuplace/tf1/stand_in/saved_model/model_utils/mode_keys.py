@@ -1,6 +1,6 @@
-"""``tensorflow.python.saved_model.model_utils.mode_keys``: what a model is built for, as Keras and estimators call it.
+"""``tensorflow.python.saved_model.model_utils.mode_keys``: names of modes in Keras and in estimators.
 
-Source: tensorflow/python/saved_model/model_utils/mode_keys.py, release 1.15 (names, sentences).
+Source: tensorflow/python/saved_model/model_utils/mode_keys.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpuplace.tf1.training.estimator.spec import ModeKeys as EstimatorModeKeys
 
 
 class KerasModeKeys:
-    """Keras's names of what a model is built for."""
+    """Keras's names of modes."""
 
     TRAIN = "train"
     TEST = "test"
@@ -20,44 +20,44 @@ class KerasModeKeys:
 
 
 def is_predict(mode: Any) -> bool:
-    """Whether a mode is that of predicting.
+    """Return whether a mode is prediction.
 
     Args:
-        mode: Keras's or an estimator's name of it.
+        mode: Keras's or an estimator's name of the mode.
     """
     return mode in (KerasModeKeys.PREDICT, EstimatorModeKeys.PREDICT)
 
 
 def is_eval(mode: Any) -> bool:
-    """Whether a mode is that of evaluating.
+    """Return whether a mode is evaluation.
 
     Args:
-        mode: Keras's or an estimator's name of it.
+        mode: Keras's or an estimator's name of the mode.
     """
     return mode in (KerasModeKeys.TEST, EstimatorModeKeys.EVAL)
 
 
 def is_train(mode: Any) -> bool:
-    """Whether a mode is that of training.
+    """Return whether a mode is training.
 
     Args:
-        mode: Keras's or an estimator's name of it.
+        mode: Keras's or an estimator's name of the mode.
     """
     return mode in (KerasModeKeys.TRAIN, EstimatorModeKeys.TRAIN)
 
 
 class ModeKeyMap(Mapping[str, Any]):
-    """Something for each mode, by Keras's names and those of estimators.
+    """A value for each mode, by Keras's and estimators' names.
 
     >>> tags = ModeKeyMap(predict="serve", train="train")
     >>> tags["infer"], list(tags)
     ('serve', ['predict', 'train'])
 
     Args:
-        **kwargs: mode to value.
+        **kwargs: the values by mode.
 
     Raises:
-        ValueError: a mode has two values, or is none.
+        ValueError: a mode has two values, or a name is not a mode.
     """
 
     def __init__(self, **kwargs: Any) -> None:

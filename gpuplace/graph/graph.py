@@ -38,6 +38,7 @@ from gpuplace.graph.scopes import (
     DeviceBlock,
     NameScope,
     Scopes,
+    Stacks,
     attr_scope,
     building_context,
     control_inputs_for,
@@ -191,7 +192,8 @@ class Graph(Collections):
     ) -> Operation:
         """Add an operation with a valid name, inputs of this graph and complete attributes."""
         with self.lock:
-            check_not_finalized(self)
+            if self._finalized:
+                check_not_finalized(self)
             if name in self.by_name:
                 raise ValueError(f"Duplicate node name in graph: '{name}'")
             if op_def.deprecation is not None:
@@ -217,7 +219,7 @@ class Graph(Collections):
             if stacks.colocations:
                 self._apply_colocation(op)
             op._stack = capture_stack()
-            register(self, op)
+            register(self, op, stacks)
             if scopes.of_thread.context is not None or scopes.contexts:
                 self._add_to_context(op)
             return op
@@ -645,19 +647,20 @@ class Graph(Collections):
     _repr_mimebundle_ = notebook_view
 
 
-def register(graph: Graph, op: Operation) -> None:
+def register(graph: Graph, op: Operation, stacks: Stacks | None = None) -> None:
     """Add a complete operation to the tables of its graph.
 
     Args:
         graph: the graph.
         op: the operation.
+        stacks: the scopes that it is in; None: the current ones of its graph.
     """
     op.index = len(graph._operations)
     graph._operations.append(op)
     graph.by_name[op.name] = op
     graph._last_id += 1
     graph.modification_count += 1
-    for scope in graph.scopes.stacks().controls:
+    for scope in (stacks or graph.scopes.stacks()).controls:
         scope.add_op(op)
 
 

@@ -174,7 +174,7 @@ def circles():
 )
 def test_lists_that_hold_themselves(use):
     tf.constant(1)
-    with pytest.raises(ValueError, match="hold itself"):
+    with pytest.raises(ValueError, match="contain itself"):
         use(circles()[0])
 
 

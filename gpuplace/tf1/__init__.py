@@ -1,5 +1,5 @@
-"""The TensorFlow 1 library beyond ordinary nets, and the stand-in for the ``tensorflow`` package.
+"""The TensorFlow 1 library beyond ordinary models, and the stand-in for the ``tensorflow`` package.
 
-Nothing else imports it: the public names of ``gpuplace`` load it when they are first asked for, ``gpuplace run`` puts
-the stand-in into place, and `gpuplace.tf1.op_modules` names the modules that register ops.
+Nothing else imports it: the public names of ``gpuplace`` load it on first use, ``gpuplace run`` installs the stand-in,
+and `gpuplace.tf1.op_modules` lists the modules that register ops.
 """

@@ -1,6 +1,6 @@
-"""The modules of this library that register ops: imported when an op is asked for that none of ``gpuplace.ops`` has.
+"""The modules of this library that register ops: imported when a graph needs an op that ``gpuplace.ops`` does not have.
 
-Beside them: what builds control flow of functions.
+Also the modules that build functional control flow.
 """
 
 from gpuplace.lazy import wait_for_a_miss

@@ -1,4 +1,4 @@
-"""Tensors that stay in a session between steps, by handles: ``tf.get_session_handle`` and its kin.
+"""Tensors that stay in a session between steps and are used by handle: ``tf.get_session_handle`` and related functions.
 
 ::
 
@@ -38,7 +38,7 @@ _numbers = itertools.count()
 
 
 def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
-    """A handle by which later steps get a tensor that stays in the session.
+    """Return a handle by which later steps get a tensor that stays in the session.
 
     >>> import gpuplace as tf
     >>> a = tf.constant(10.0)
@@ -53,10 +53,10 @@ def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
         name: name of the operation.
 
     Returns:
-        A string scalar, which ``run`` gives out as a ``TensorHandle``.
+        A string scalar, which ``run`` returns as a ``TensorHandle``.
 
     Raises:
-        TypeError: ``data`` is no tensor.
+        TypeError: ``data`` is not a tensor.
     """
     if not isinstance(data, Tensor):
         raise TypeError("`data` must be of type Tensor.")
@@ -65,10 +65,10 @@ def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
 
 
 def get_session_tensor(handle: str, dtype: DTypeLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The tensor that a handle stands for, on the device where it is.
+    """Return the tensor that a handle refers to, on the device where it is stored.
 
     Args:
-        handle: one such handle, which says the device.
+        handle: the handle, which contains the device name.
         dtype: the tensor's type.
         name: name of the operation.
 
@@ -77,15 +77,15 @@ def get_session_tensor(handle: str, dtype: DTypeLike, name: str | None = None) -
     """
     with get_default_graph().device(_device(handle)):
         holder = placeholder(string)
-        made = apply_op("GetSessionTensor", name, handle=holder, dtype=as_dtype(dtype))
-    return holder, made.outputs[0]
+        op = apply_op("GetSessionTensor", name, handle=holder, dtype=as_dtype(dtype))
+    return holder, op.outputs[0]
 
 
 def delete_session_tensor(handle: str, name: str | None = None) -> tuple[Tensor, Operation]:
-    """An operation that lets the session forget a tensor.
+    """Return an operation that deletes a tensor from the session.
 
     Args:
-        handle: one such handle, which says the device.
+        handle: the handle, which contains the device name.
         name: name of the operation.
 
     Returns:
@@ -104,23 +104,23 @@ def _device(handle: Any) -> str:
 def _get_handle(xp: ArrayModule, value: Array, *, ctx: KernelContext) -> Array:
     handle = f"{ctx.op.name};{next(_numbers)};{ctx.device}"
     if ctx.op.inputs[0].dtype.base_dtype is string:
-        kept = np.array(value, object)
+        copied = np.array(value, object)
     else:
-        kept = xp.array(value)  # the program may write to arrays that it feeds
-    ctx.session.get_or_create(SESSION_TENSORS, handle, lambda: kept)
+        copied = xp.array(value)  # the program may write to arrays that it feeds
+    ctx.session.get_or_create(SESSION_TENSORS, handle, lambda: copied)
     return np.asarray(handle.encode(), object)
 
 
 @compute("GetSessionTensor")
 def _get_tensor(xp: ArrayModule, handle: Array, *, dtype: DType, ctx: KernelContext) -> Array:
-    found = session_tensor(ctx.session, _text(handle))
-    if xp is np and not isinstance(found, np.ndarray):
-        found = found.get()
-    if dtype is not string and found.dtype != np.dtype(dtype.as_numpy_dtype):
+    stored = session_tensor(ctx.session, _text(handle))
+    if xp is np and not isinstance(stored, np.ndarray):
+        stored = stored.get()
+    if dtype is not string and stored.dtype != np.dtype(dtype.as_numpy_dtype):
         raise InvalidArgumentError.of(
-            f"The tensor with handle '{_text(handle)}' is of type {as_dtype(found.dtype).name} and not {dtype.name}"
+            f"The tensor with handle '{_text(handle)}' is of type {as_dtype(stored.dtype).name} and not {dtype.name}"
         )
-    return xp.asarray(found)
+    return xp.asarray(stored)
 
 
 @compute("DeleteSessionTensor")
@@ -131,8 +131,8 @@ def _delete(xp: ArrayModule, handle: Array, *, ctx: KernelContext) -> tuple[()]:
 
 
 def _text(handle: Any) -> str:
-    found = handle.item() if isinstance(handle, np.ndarray) else handle
-    return found.decode() if isinstance(found, bytes) else str(found)
+    text = handle.item() if isinstance(handle, np.ndarray) else handle
+    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 shape_function(*sorted(SESSION_HANDLES))(scalar_shape)

@@ -1,1 +1,1 @@
-"""Namespaces that belong to this library alone."""
+"""Namespaces that only this library provides."""

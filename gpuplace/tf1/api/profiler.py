@@ -1,4 +1,4 @@
-"""``tf.profiler``: parameters, operations, times and bytes of graphs; loaded with protobuf when first used.
+"""``tf.profiler``: parameters, operations, times and bytes of graphs; loaded with protobuf on first use.
 
 Source: tensorflow/_api/v1/profiler, release 1.15 (names).
 """

@@ -1,1 +1,1 @@
-"""Operations on arrays that few programs have."""
+"""Rarely used array operations."""

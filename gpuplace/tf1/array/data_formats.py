@@ -1,4 +1,4 @@
-"""Lists of sizes and numbers of axes, carried from one data format to another.
+"""Convert sizes and axis numbers from one data format to another.
 
 Source: tensorflow/core/kernels/data_format_ops.cc and core/ops/nn_ops.cc, release 1.15.
 """
@@ -15,12 +15,12 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def _formats(src_format: bytes, dst_format: bytes) -> tuple[str, str]:
-    """Both formats; InvalidArgumentError where one is no permutation of the other."""
+    """Return both formats; InvalidArgumentError if one is not a permutation of the other."""
     source, destination = src_format.decode(), dst_format.decode()
-    for which, name, given in (("Source", "src", source), ("Destination", "dst", destination)):
-        if len(given) not in (4, 5):
+    for which, name, format_text in (("Source", "src", source), ("Destination", "dst", destination)):
+        if len(format_text) not in (4, 5):
             raise InvalidArgumentError.of(
-                f"{which} format must be of length 4 or 5, received {name}_format = {given}"
+                f"{which} format must be of length 4 or 5, received {name}_format = {format_text}"
             )
     if sorted(source) != sorted(destination) or len(set(source)) != len(source):
         raise InvalidArgumentError.of(

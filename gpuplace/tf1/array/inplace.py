@@ -1,10 +1,9 @@
-"""Tensors with some rows replaced, added to or subtracted from.
+"""Tensors with some rows replaced, increased or decreased.
 
-TensorFlow writes into the memory of the input of an ``alias_`` function, so that what else reads it may see either.
-Here the input stays as it is.
+TensorFlow writes to the memory of an ``alias_`` function's input, so other readers may see either value. Here the input
+keeps its value.
 
-What a session makes of ``ParallelConcat`` does write in place: into memory that it makes for that and that nobody reads
-before all rows are there.
+A session does implement ``ParallelConcat`` in place: it writes to memory that nothing reads before all rows are there.
 
 Source: tensorflow/python/ops/inplace_ops.py and core/kernels/inplace_ops.cc, release 1.15.
 """
@@ -30,9 +29,9 @@ from gpuplace.typing import Array, ArrayModule, TensorLike
 def _changed(op_type: str, x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
     x = convert_to_tensor(x)
     v = convert_to_tensor(v, x.dtype)
-    if i is None:  # one row, which is all of it
-        whole = new(op_type, x=reshape(x, [1, -1]), i=[0], v=reshape(v, [1, -1]))
-        return reshape(whole, new("Shape", input=x))
+    if i is None:  # one row, which is all of ``x``
+        row = new(op_type, x=reshape(x, [1, -1]), i=[0], v=reshape(v, [1, -1]))
+        return reshape(row, new("Shape", input=x))
     i = cast(i, int32)
     if i.shape.ndims == 0:
         return new(op_type, x=x, i=reshape(i, [1]), v=expand_dims(v, 0))
@@ -40,73 +39,73 @@ def _changed(op_type: str, x: TensorLike, i: TensorLike | None, v: TensorLike) -
 
 
 def alias_inplace_update(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
-    """Returns ``x`` with ``v`` in place of rows.
+    """Return ``x`` with some rows replaced by ``v``.
 
     Args:
-        x: a tensor, of one row or more.
-        i: numbers of rows, a vector or one number; None: all of ``x``.
-        v: the rows, of the type of ``x``.
+        x: a tensor of one or more rows.
+        i: row indices, a vector or a scalar; None: all of ``x``.
+        v: the rows, of the dtype of ``x``.
     """
     return _changed("InplaceUpdate", x, i, v)
 
 
 def alias_inplace_add(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
-    """Returns ``x`` with ``v`` added to rows.
+    """Return ``x`` with ``v`` added to some rows.
 
     Args:
-        x: a tensor, of one row or more.
-        i: numbers of rows, a vector or one number; None: all of ``x``.
-        v: the rows, of the type of ``x``.
+        x: a tensor of one or more rows.
+        i: row indices, a vector or a scalar; None: all of ``x``.
+        v: the rows, of the dtype of ``x``.
     """
     return _changed("InplaceAdd", x, i, v)
 
 
 def alias_inplace_sub(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
-    """Returns ``x`` with ``v`` subtracted from rows.
+    """Return ``x`` with ``v`` subtracted from some rows.
 
     Args:
-        x: a tensor, of one row or more.
-        i: numbers of rows, a vector or one number; None: all of ``x``.
-        v: the rows, of the type of ``x``.
+        x: a tensor of one or more rows.
+        i: row indices, a vector or a scalar; None: all of ``x``.
+        v: the rows, of the dtype of ``x``.
     """
     return _changed("InplaceSub", x, i, v)
 
 
 def inplace_update(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
-    """Returns a copy of ``x`` with ``v`` in place of rows.
+    """Return a copy of ``x`` with some rows replaced by ``v``.
 
     Args:
-        x: a tensor, of one row or more.
-        i: numbers of rows, a vector or one number; None: all of ``x``.
-        v: the rows, of the type of ``x``.
+        x: a tensor of one or more rows.
+        i: row indices, a vector or a scalar; None: all of ``x``.
+        v: the rows, of the dtype of ``x``.
     """
     return alias_inplace_update(new("DeepCopy", x=x), i, v)
 
 
 def inplace_add(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
-    """Returns a copy of ``x`` with ``v`` added to rows.
+    """Return a copy of ``x`` with ``v`` added to some rows.
 
     Args:
-        x: a tensor, of one row or more.
-        i: numbers of rows, a vector or one number; None: all of ``x``.
-        v: the rows, of the type of ``x``.
+        x: a tensor of one or more rows.
+        i: row indices, a vector or a scalar; None: all of ``x``.
+        v: the rows, of the dtype of ``x``.
     """
     return alias_inplace_add(new("DeepCopy", x=x), i, v)
 
 
 def inplace_sub(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
-    """Returns a copy of ``x`` with ``v`` subtracted from rows.
+    """Return a copy of ``x`` with ``v`` subtracted from some rows.
 
     Args:
-        x: a tensor, of one row or more.
-        i: numbers of rows, a vector or one number; None: all of ``x``.
-        v: the rows, of the type of ``x``.
+        x: a tensor of one or more rows.
+        i: row indices, a vector or a scalar; None: all of ``x``.
+        v: the rows, of the dtype of ``x``.
     """
     return alias_inplace_sub(new("DeepCopy", x=x), i, v)
 
 
 def _rows(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
-    """The rows, counted from the front; a number out of range is taken modulo their number."""
+    """Return the row indices, made non-negative; an index out of range wraps around."""
     if i.ndim != 1:
         raise InvalidArgumentError.of(f"i must be a vector. {brackets(TensorShape(i.shape))}")
     if x.ndim != v.ndim:
@@ -129,9 +128,9 @@ def _require_numbers(x: Any) -> None:
 
 @compute("InplaceUpdate", fresh=True)
 def _inplace_update(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
-    found = xp.array(x)
-    found[_rows(xp, x, i, v)] = v
-    return found
+    result = xp.array(x)
+    result[_rows(xp, x, i, v)] = v
+    return result
 
 
 @compute("InplaceAdd", fresh=True)
@@ -154,7 +153,7 @@ def _deep_copy(xp: ArrayModule, x: Array) -> Array:
 shape_function("InplaceUpdate", "InplaceAdd", "InplaceSub", "DeepCopy")(same_shape)
 
 
-# Rows that are joined: what a session makes of ParallelConcat
+# Joined rows: how a session implements ParallelConcat
 
 
 @compute("_ParallelConcatStart", fresh=True)

@@ -1,1 +1,1 @@
-"""What programs use of ``tf.contrib``."""
+"""The most used parts of ``tf.contrib``."""

@@ -1,7 +1,7 @@
 """``arg_scope``: default arguments of functions for a block.
 
     with arg_scope([conv2d], padding="VALID"):
-        conv2d(x, 16, 5)                        as conv2d(x, 16, 5, padding="VALID")
+        conv2d(x, 16, 5)                        same as conv2d(x, 16, 5, padding="VALID")
 
 Source: tensorflow/contrib/framework/python/ops/arg_scope.py, release 1.15.
 """
@@ -30,7 +30,7 @@ _scopes = _Scopes()
 
 
 def arg_scope_func_key(op: Any) -> Any:
-    """The key under which arg scopes hold the defaults of a function.
+    """Return the key of a function in arg scopes.
 
     Args:
         op: the function.
@@ -39,13 +39,13 @@ def arg_scope_func_key(op: Any) -> Any:
 
 
 def add_arg_scope(func: _Function) -> _Function:
-    """Makes a function take defaults from ``arg_scope``.
+    """Decorate a function so that ``arg_scope`` can set its defaults.
 
     Args:
         func: the function.
 
     Returns:
-        The function, decorated.
+        The decorated function.
     """
     key = f"{func.__module__}.{func.__qualname__}"
 
@@ -66,7 +66,7 @@ def add_arg_scope(func: _Function) -> _Function:
 
 @contextlib.contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[str, Any]]]:
-    """Sets default arguments of functions for a block.
+    """Set default arguments of functions for a block.
 
     >>> import gpuplace as tf
     >>> slim = tf.contrib.slim
@@ -75,15 +75,15 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[
     [1, 6, 6, 4]
 
     Args:
-        list_ops_or_scope: functions decorated by ``add_arg_scope``; or a scope to enter again, that another block gave.
-        **kwargs: the arguments; none for a scope.
+        list_ops_or_scope: functions decorated with ``add_arg_scope``; or a scope from an earlier block, to enter again.
+        **kwargs: the default arguments; none for a scope.
 
     Returns:
-        A context manager that gives the scope.
+        A context manager; its value is the scope.
 
     Raises:
-        TypeError: neither a list of functions nor a scope.
-        ValueError: a function is not decorated, or a scope comes with arguments.
+        TypeError: ``list_ops_or_scope`` is neither a list of functions nor a scope.
+        ValueError: a function is not decorated, or a scope is combined with arguments.
     """
     if isinstance(list_ops_or_scope, dict):
         if kwargs:
@@ -108,12 +108,12 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[
 
 
 def current_arg_scope() -> dict[Any, dict[str, Any]]:
-    """The defaults that hold now, by function."""
+    """Return the current defaults, by function."""
     return _scopes.stack[-1]
 
 
 def has_arg_scope(func: Any) -> bool:
-    """Whether a function takes defaults from ``arg_scope``.
+    """Return whether a function is decorated with ``add_arg_scope``.
 
     Args:
         func: the function.
@@ -122,13 +122,13 @@ def has_arg_scope(func: Any) -> bool:
 
 
 def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
-    """The names of the arguments that ``arg_scope`` may set.
+    """Return the names of the arguments that ``arg_scope`` may set.
 
     Args:
-        func: a function decorated by ``add_arg_scope``.
+        func: a function decorated with ``add_arg_scope``.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it is not decorated.
     """
     if not has_arg_scope(func):
         raise ValueError(f"{func} is not decorated with @add_arg_scope")

@@ -1,12 +1,12 @@
-"""Batches of elements that are alike: a queue for each kind, and one for the batches.
+"""Batches of similar elements: a queue for each bucket, and one for the batches.
 
-Elements of a kind wait until a batch of them is there, so that sequences are padded to lengths near their own::
+Elements of a bucket wait until they fill a batch, so that sequences are padded to similar lengths::
 
-                        bucket_queue_0 ── batch ──┐
-    element, kind ──<   bucket_queue_1 ── batch ──┼── top_queue ── a batch, and its kind
-                        bucket_queue_2 ── batch ──┘
+                          bucket_queue_0 ── batch ──┐
+    element, bucket ──<   bucket_queue_1 ── batch ──┼── top_queue ── a batch, and its bucket
+                          bucket_queue_2 ── batch ──┘
 
-Source: tensorflow/contrib/training/python/training/bucket_ops.py, release 1.15 (graphs, names, sentences).
+Source: tensorflow/contrib/training/python/training/bucket_ops.py, release 1.15 (graphs, names, messages).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpuplace.ops.math.comparison import equal, less, less_equal, logical_and
 from gpuplace.ops.math.reduction import reduce_min
 from gpuplace.ops.summaries import scalar
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.tf1.input.batching import element_shapes, keep_of, like, tensors_of
+from gpuplace.tf1.input.batching import element_shapes, in_structure_of, keep_input_tensor, tensor_list
 from gpuplace.tf1.input.queue_runner import QueueRunner, add_queue_runner
 from gpuplace.tf1.input.queues import FIFOQueue, PaddingFIFOQueue
 from gpuplace.typing import TensorLike
@@ -44,29 +44,29 @@ def bucket(
     dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, keep_input: Any = True,
     shared_name: str | None = None, name: str | None = None,
 ) -> tuple[Tensor, Any]:  # fmt: skip
-    """Batches of elements of one kind.
+    """Return batches of elements of the same bucket.
 
     Args:
         tensors: an element: a list or dict of tensors.
-        which_bucket: its kind, an int32 scalar in [0, ``num_buckets``).
-        batch_size: elements of a batch; a list: for each kind.
-        num_buckets: how many kinds there are.
-        num_threads: how many threads compute elements.
-        capacity: the most batches that are kept.
-        bucket_capacities: the most elements of each kind that are kept; None: ``capacity``.
-        shapes: of an element; None: those of the tensors.
-        dynamic_pad: whether elements of different sizes are padded with zeros.
-        allow_smaller_final_batch: whether the last elements of a kind are a batch where they are too few.
-        keep_input: whether the element is taken at all, a bool.
-        shared_name: queues of the same one, in a session, are one queue.
+        which_bucket: its bucket, an int32 scalar in [0, ``num_buckets``).
+        batch_size: number of elements in a batch; a list: for each bucket.
+        num_buckets: number of buckets.
+        num_threads: number of threads that compute elements.
+        capacity: maximum number of batches in the queue.
+        bucket_capacities: maximum number of elements in each bucket; None: ``capacity``.
+        shapes: shapes of an element; None: those of the tensors.
+        dynamic_pad: whether to pad elements of different sizes with zeros.
+        allow_smaller_final_batch: whether to return a last batch of a bucket with fewer elements.
+        keep_input: whether to use the element at all, a bool.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the scope.
 
     Returns:
-        The kind of a batch, an int32 scalar, and the batch in the form of ``tensors``.
+        The bucket of a batch, an int32 scalar, and the batch in the structure of ``tensors``.
 
     Raises:
-        ValueError: lists of another length than ``num_buckets``, no tensors, or shapes that are not known.
-        OutOfRangeError: at run time, there are no more.
+        ValueError: a list does not have ``num_buckets`` items, or there are no tensors, or shapes are unknown.
+        OutOfRangeError: at run time, there are no more elements.
     """
     sizes = list(batch_size) if isinstance(batch_size, list | tuple) else [batch_size] * num_buckets
     if len(sizes) != num_buckets:
@@ -76,44 +76,44 @@ def bucket(
         raise ValueError(
             f"The list bucket_capacities ({capacities}) must have exactly num_buckets ({num_buckets}) elements."
         )
-    given = tensors_of(tensors, "bucket()")
-    with name_scope(name, "bucket", given):
-        given = [convert_to_tensor(one) for one in given]
-        keep = keep_of(keep_input, False)
+    element = tensor_list(tensors, "bucket()")
+    with name_scope(name, "bucket", element):
+        element = [convert_to_tensor(component) for component in element]
+        keep = keep_input_tensor(keep_input, False)
         for number, size in enumerate(sizes):
             tensor = convert_to_tensor(size, int32, name="batch_size")
             known = constant_value(tensor)
             sizes[number] = tensor if known is None else int(known)
-        types = [tensor.dtype.base_dtype for tensor in given]
-        shapes = element_shapes([given], shapes, False)
+        types = [tensor.dtype.base_dtype for tensor in element]
+        shapes = element_shapes([element], shapes, False)
         kind = convert_to_tensor(which_bucket, int32, name="which_bucket")
         make = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         queues = [
             make(
-                most,
+                bucket_capacity,
                 types,
                 shapes,
                 shared_name=None if shared_name is None else f"{shared_name}_{number}",
                 name=f"bucket_queue_{number}",
             )
-            for number, most in enumerate(capacities)
+            for number, bucket_capacity in enumerate(capacities)
         ]
         is_known = isinstance(sizes[-1], int) and not isinstance(batch_size, list | tuple)
         rows = sizes[-1] if is_known and not allow_smaller_final_batch else None
         top = PaddingFIFOQueue(
             capacity,
             [int32, *types],
-            [TensorShape([]), *(TensorShape([rows]).concatenate(as_shape(one)) for one in queues[0].shapes)],
+            [TensorShape([]), *(TensorShape([rows]).concatenate(as_shape(x)) for x in queues[0].shapes)],
             shared_name=shared_name,
             name="top_queue",
         )
-        put = _if_kept(keep, lambda: _put(queues, kind, given))
+        put = _if_kept(keep, lambda: _put(queues, kind, element))
         to_top = []
         for number, (queue, size) in enumerate(zip(queues, sizes, strict=True)):
             marked = constant(number)
             take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
-            taken = take(size, name=f"read_bucket_{number}")
-            parts = list(taken) if isinstance(taken, list | tuple) else [taken]
+            components = take(size, name=f"read_bucket_{number}")
+            parts = list(components) if isinstance(components, list | tuple) else [components]
             to_top.append(top.enqueue([marked, *parts], name=f"enqueue_from_bucket_{number}"))
         closing = (OutOfRangeError, CancelledError)
         close, cancel = top.close(), top.close(cancel_pending_enqueues=True)
@@ -125,23 +125,23 @@ def bucket(
             scalar(f"bucket/{queue.name}/size", cast(top.size(), float32))
         part = cast(top.size(), float32) * (1.0 / capacity)
         scalar(f"bucket/{top.name}/fraction_of_{capacity}_full", part)
-        found, *batch = top.dequeue(name="dequeue_top")
-        return found, like(batch, tensors)
+        bucket_index, *batch = top.dequeue(name="dequeue_top")
+        return bucket_index, in_structure_of(batch, tensors)
 
 
 def _if_kept(keep: Tensor, put: Callable[[], Operation]) -> Operation:
-    known = constant_value(keep)
-    if known is not None:
-        return put() if known else no_op()
-    made: Operation = cond(keep, put, no_op)
-    return made
+    static_keep = constant_value(keep)
+    if static_keep is not None:
+        return put() if static_keep else no_op()
+    enqueue: Operation = cond(keep, put, no_op)
+    return enqueue
 
 
-def _put(queues: Sequence[Any], kind: Tensor, given: Sequence[Tensor]) -> Operation:
-    """What puts an element into the queue of its kind."""
+def _put(queues: Sequence[Any], kind: Tensor, element: Sequence[Tensor]) -> Operation:
+    """Return an operation that puts an element into the queue of its bucket."""
 
     def into(queue: Any) -> Callable[[], Operation]:
-        return lambda: queue.enqueue(given)
+        return lambda: queue.enqueue(element)
 
     puts = [cond(equal(kind, number), into(queue), no_op) for number, queue in enumerate(queues)]
     return group(*puts, name="group_enqueues")
@@ -153,32 +153,32 @@ def bucket_by_sequence_length(
     dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, keep_input: Any = True,
     shared_name: str | None = None, name: str | None = None,
 ) -> tuple[Tensor, Any]:  # fmt: skip
-    """Batches of sequences of about the same length.
+    """Return batches of sequences of similar length.
 
     Args:
-        input_length: how long the element is, an int32 scalar.
+        input_length: length of the element, an int32 scalar.
         tensors: the element: a list or dict of tensors.
-        batch_size: elements of a batch; a list: for each bucket.
-        bucket_boundaries: where buckets begin, after a first one for all that is shorter; in rising order.
-        num_threads: how many threads compute elements.
-        capacity: the most batches that are kept.
-        bucket_capacities: the most elements of each bucket that are kept; None: ``capacity``.
-        shapes: of an element; None: those of the tensors.
-        dynamic_pad: whether elements of different sizes are padded with zeros.
-        allow_smaller_final_batch: whether the last elements of a bucket are a batch where they are too few.
-        keep_input: whether the element is taken at all, a bool.
-        shared_name: queues of the same one, in a session, are one queue.
+        batch_size: number of elements in a batch; a list: for each bucket.
+        bucket_boundaries: lower bounds of the buckets, ascending; a first bucket holds all shorter elements.
+        num_threads: number of threads that compute elements.
+        capacity: maximum number of batches in the queue.
+        bucket_capacities: maximum number of elements in each bucket; None: ``capacity``.
+        shapes: shapes of an element; None: those of the tensors.
+        dynamic_pad: whether to pad elements of different sizes with zeros.
+        allow_smaller_final_batch: whether to return a last batch of a bucket with fewer elements.
+        keep_input: whether to use the element at all, a bool.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the scope.
 
     Returns:
-        The lengths of a batch, int32 ``[batch_size]``, and the batch in the form of ``tensors``.
+        The lengths in a batch, int32 ``[batch_size]``, and the batch in the structure of ``tensors``.
 
     Raises:
-        TypeError: the boundaries are no list of integers.
-        ValueError: they are none, or do not rise; or as for ``bucket``.
-        OutOfRangeError: at run time, there are no more.
+        TypeError: the boundaries are not a list of integers.
+        ValueError: there are no boundaries, or they are not ascending; or as for ``bucket``.
+        OutOfRangeError: at run time, there are no more elements.
     """
-    given = tensors_of(tensors, "bucket()")
+    element = tensor_list(tensors, "bucket()")
     if not isinstance(bucket_boundaries, list | tuple):
         raise TypeError(f"bucket_boundaries must be a list or tuple, but received: {bucket_boundaries}")
     if not bucket_boundaries:
@@ -190,7 +190,7 @@ def bucket_by_sequence_length(
             raise ValueError(
                 f"Buckets must contain sequential increasing lengths, but saw: {one} before {other}"
             )
-    with name_scope(name, "bucket_by_sequence_length", [input_length, *given]):
+    with name_scope(name, "bucket_by_sequence_length", [input_length, *element]):
         length = convert_to_tensor(input_length, int32, name="input_length")
         limits = np.iinfo(np.int32)
         is_there = logical_and(
@@ -199,13 +199,13 @@ def bucket_by_sequence_length(
         )
         which = cast(reduce_min(where_v2(is_there)), int32)
         _, batch = bucket(
-            [length, *given], which, batch_size, len(bucket_boundaries) + 1, num_threads, capacity,
+            [length, *element], which, batch_size, len(bucket_boundaries) + 1, num_threads, capacity,
             bucket_capacities, None if shapes is None else [TensorShape([]), *shapes], dynamic_pad,
             allow_smaller_final_batch, keep_input, shared_name,
         )  # fmt: skip
-        found = batch[1:]
+        components = batch[1:]
         if isinstance(tensors, Mapping):
-            return batch[0], like(
-                [found] if len(found) == 1 else found, tensors
-            )  # as TensorFlow's: a list of one
-        return batch[0], found
+            return batch[0], in_structure_of(
+                [components] if len(components) == 1 else components, tensors
+            )  # a list of one, as in TensorFlow
+        return batch[0], components

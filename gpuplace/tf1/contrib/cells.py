@@ -21,7 +21,7 @@ __all__ = ["LayerNormBasicLSTMCell"]
 
 
 class LayerNormBasicLSTMCell(RNNCell):
-    """A long short-term memory with layer normalisation, and dropout of what it might remember.
+    """A long short-term memory cell with layer normalisation and recurrent dropout.
 
     >>> import gpuplace as tf
     >>> cell = tf.contrib.rnn.LayerNormBasicLSTMCell(4)
@@ -31,15 +31,15 @@ class LayerNormBasicLSTMCell(RNNCell):
 
     Args:
         num_units: size of the output and of both parts of the state.
-        forget_bias: added to the gates that forget.
+        forget_bias: bias of the forget gates.
         input_size: not used, as in TensorFlow.
-        activation: a function from tensor to tensor.
-        layer_norm: whether gates and memory are normalised; otherwise a bias is added.
+        activation: an activation function.
+        layer_norm: whether to normalise gates and memory; otherwise they have a bias.
         norm_gain: initial value of the scales.
         norm_shift: initial value of the shifts.
-        dropout_keep_prob: probability that a value is kept, a number or a tensor.
-        dropout_prob_seed: seed of that.
-        reuse: share variables that are there.
+        dropout_keep_prob: probability of keeping a value, a number or a tensor.
+        dropout_prob_seed: seed of the dropout.
+        reuse: whether to reuse existing variables.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class LayerNormBasicLSTMCell(RNNCell):
         return layer_norm(values, reuse=True, scope=scope)
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: ignored.
         """
         ((memory, output),) = args
         seen = joining.concat([inputs, output], 1)

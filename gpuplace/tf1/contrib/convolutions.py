@@ -1,4 +1,4 @@
-"""Convolutions and pools of ``tf.contrib.layers``: with activation, normalisation and regularization in one call.
+"""Convolution and pooling layers of ``tf.contrib.layers``, with activation, normalisation and regularization.
 
 Source: tensorflow/contrib/layers/python/layers/layers.py, release 1.15.
 """
@@ -15,7 +15,7 @@ from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.ops.variants import variant_of
 from gpuplace.tf1.contrib.arg_scope import add_arg_scope
-from gpuplace.tf1.contrib.layers import RENAMED, XAVIER, collect_variable, finished, order_of
+from gpuplace.tf1.contrib.layers import RENAMED, XAVIER, activated, collect_variable, layout_of
 from gpuplace.tf1.contrib.utils import collect_named_outputs
 from gpuplace.tf1.contrib.variables import renaming_getter
 from gpuplace.typing import Function, InitializerLike, IntsLike, TensorLike
@@ -49,37 +49,37 @@ def convolution(
     scope: Any = None,
     conv_dims: int | None = None,
 ) -> Tensor:
-    """A convolution of images or sequences with ReLU.
+    """Apply a convolution with ReLU to images or sequences.
 
     Args:
         inputs: ``[batch, height, width, channels]`` or ``[batch, length, channels]``, or with the channels first.
         num_outputs: number of output channels.
         kernel_size: size of the window.
-        stride: how far the window moves.
+        stride: stride of the window.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"``, ``"NCHW"``, ``"NWC"`` or ``"NCW"``; None: channels last.
-        rate: distance of the window's elements.
-        activation_fn: a function from tensor to tensor; None: nothing more is done.
-        normalizer_fn: a function instead of biases, such as ``batch_norm``.
+        rate: dilation rate of the window.
+        activation_fn: an activation function; None: linear.
+        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
-        weights_initializer: of the weights.
-        weights_regularizer: from the weights to a scalar loss.
-        biases_initializer: of the biases; None: there are none.
-        biases_regularizer: from the biases to a scalar loss.
-        reuse: share the variables of the scope.
-        variables_collections: where else variables are collected: a list, or a dict by their names.
-        outputs_collections: where the output is collected.
-        trainable: collect the variables among the trainable ones.
-        scope: the variable scope; None: ``Conv``, made unique.
-        conv_dims: 1 or 2 where only sequences or images are taken; None: both.
+        weights_initializer: initializer of the weights.
+        weights_regularizer: returns a scalar loss for the weights.
+        biases_initializer: initializer of the biases; None: no biases.
+        biases_regularizer: returns a scalar loss for the biases.
+        reuse: whether to reuse the variables of the scope.
+        variables_collections: further collections of the variables: a list, or a dict by variable name.
+        outputs_collections: collections of the output.
+        trainable: whether the variables are trainable.
+        scope: the variable scope; None: a unique scope from ``Conv``.
+        conv_dims: 1 or 2 to allow only sequences or images; None: both.
 
     Returns:
         The images or sequences.
 
     Raises:
-        ValueError: another ``data_format`` or rank, or sizes that are not known.
+        ValueError: ``data_format`` or the rank is not supported, or sizes are unknown.
     """
-    order = order_of(data_format)
+    order = layout_of(data_format)
     getter = renaming_getter(RENAMED)
     with variable_scope(scope, "Conv", [inputs], reuse=reuse, custom_getter=getter) as opened:
         inputs = convert_to_tensor(inputs)
@@ -110,7 +110,7 @@ def convolution(
         outputs = layer(inputs)
         collect_variable(layer.kernel, variables_collections, "weights")
         collect_variable(layer.bias, variables_collections, "biases")
-        outputs = finished(outputs, activation_fn, normalizer_fn, normalizer_params)
+        outputs = activated(outputs, activation_fn, normalizer_fn, normalizer_params)
         result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
@@ -127,16 +127,16 @@ def convolution1d(inputs: TensorLike, num_outputs: int, kernel_size: IntsLike, *
         inputs: ``[batch, length, channels]``, or with the channels first.
         num_outputs: number of output channels.
         kernel_size: length of the window.
-        **kwargs: the other arguments of ``convolution``.
+        **kwargs: further arguments of ``convolution``.
 
     Returns:
         The sequences.
 
     Raises:
-        ValueError: as ``convolution``.
+        ValueError: as for ``convolution``.
     """
-    made: Any = convolution
-    result: Tensor = made(inputs, num_outputs, kernel_size, conv_dims=1, **kwargs)
+    layer: Any = convolution
+    result: Tensor = layer(inputs, num_outputs, kernel_size, conv_dims=1, **kwargs)
     return result
 
 
@@ -154,17 +154,17 @@ def convolution2d(
         inputs: ``[batch, height, width, channels]``, or with the channels first.
         num_outputs: number of output channels.
         kernel_size: rows and columns of the window.
-        *args: the other arguments of ``convolution``.
-        **kwargs: the same, by name.
+        *args: further arguments of ``convolution``.
+        **kwargs: further keyword arguments.
 
     Returns:
         The images.
 
     Raises:
-        ValueError: as ``convolution``.
+        ValueError: as for ``convolution``.
     """
-    made: Any = convolution
-    result: Tensor = made(inputs, num_outputs, kernel_size, *args, conv_dims=2, **kwargs)
+    layer: Any = convolution
+    result: Tensor = layer(inputs, num_outputs, kernel_size, *args, conv_dims=2, **kwargs)
     return result
 
 
@@ -189,33 +189,33 @@ def convolution2d_transpose(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """A transposed convolution with ReLU: makes larger images of small ones.
+    """Apply a transposed convolution with ReLU, which enlarges images.
 
     Args:
         inputs: ``[batch, height, width, channels]``, or with the channels first.
         num_outputs: number of output channels.
         kernel_size: rows and columns of the window.
-        stride: by how much larger the images become.
+        stride: factor of the enlargement.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        activation_fn: a function from tensor to tensor; None: nothing more is done.
-        normalizer_fn: a function instead of biases, such as ``batch_norm``.
+        activation_fn: an activation function; None: linear.
+        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
-        weights_initializer: of the weights.
-        weights_regularizer: from the weights to a scalar loss.
-        biases_initializer: of the biases; None: there are none.
-        biases_regularizer: from the biases to a scalar loss.
-        reuse: share the variables of the scope.
-        variables_collections: where else variables are collected: a list, or a dict by their names.
-        outputs_collections: where the output is collected.
-        trainable: collect the variables among the trainable ones.
-        scope: the variable scope; None: ``Conv2d_transpose``, made unique.
+        weights_initializer: initializer of the weights.
+        weights_regularizer: returns a scalar loss for the weights.
+        biases_initializer: initializer of the biases; None: no biases.
+        biases_regularizer: returns a scalar loss for the biases.
+        reuse: whether to reuse the variables of the scope.
+        variables_collections: further collections of the variables: a list, or a dict by variable name.
+        outputs_collections: collections of the output.
+        trainable: whether the variables are trainable.
+        scope: the variable scope; None: a unique scope from ``Conv2d_transpose``.
 
     Returns:
         The images.
 
     Raises:
-        ValueError: another ``data_format``, or sizes that are not known.
+        ValueError: ``data_format`` is not supported, or sizes are unknown.
     """
     getter = renaming_getter(RENAMED)
     with variable_scope(scope, "Conv2d_transpose", [inputs], reuse=reuse, custom_getter=getter) as opened:
@@ -225,7 +225,7 @@ def convolution2d_transpose(
             _several(kernel_size),
             _several(stride),
             padding,
-            order_of(data_format),
+            layout_of(data_format),
             use_bias=not normalizer_fn and biases_initializer is not None,
             kernel_initializer=weights_initializer,
             bias_initializer=biases_initializer,
@@ -240,7 +240,7 @@ def convolution2d_transpose(
         outputs = layer(inputs)
         collect_variable(layer.kernel, variables_collections, "weights")
         collect_variable(layer.bias, variables_collections, "biases")
-        outputs = finished(outputs, activation_fn, normalizer_fn, normalizer_params)
+        outputs = activated(outputs, activation_fn, normalizer_fn, normalizer_params)
         result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
@@ -269,36 +269,36 @@ def separable_convolution2d(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """A depthwise convolution followed by a 1x1 one, with ReLU.
+    """Apply a depthwise convolution followed by a 1x1 convolution, with ReLU.
 
     Args:
         inputs: ``[batch, height, width, channels]``, or with the channels first.
         num_outputs: number of output channels, an integer.
         kernel_size: rows and columns of the window.
-        depth_multiplier: filters of each input channel.
-        stride: how far the window moves.
+        depth_multiplier: number of filters for each input channel.
+        stride: stride of the window.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        rate: distance of the window's rows and columns.
-        activation_fn: a function from tensor to tensor; None: nothing more is done.
-        normalizer_fn: a function instead of biases, such as ``batch_norm``.
+        rate: dilation rate of the window's rows and columns.
+        activation_fn: an activation function; None: linear.
+        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
-        weights_initializer: of the depthwise weights.
-        pointwise_initializer: of the pointwise weights; None: as the others.
-        weights_regularizer: from weights to a scalar loss.
-        biases_initializer: of the biases; None: there are none.
-        biases_regularizer: from the biases to a scalar loss.
-        reuse: share the variables of the scope.
-        variables_collections: where else variables are collected: a list, or a dict by their names.
-        outputs_collections: where the output is collected.
-        trainable: collect the variables among the trainable ones.
-        scope: the variable scope; None: ``SeparableConv2d``, made unique.
+        weights_initializer: initializer of the depthwise weights.
+        pointwise_initializer: initializer of the pointwise weights; None: that of the depthwise weights.
+        weights_regularizer: returns a scalar loss for weights.
+        biases_initializer: initializer of the biases; None: no biases.
+        biases_regularizer: returns a scalar loss for the biases.
+        reuse: whether to reuse the variables of the scope.
+        variables_collections: further collections of the variables: a list, or a dict by variable name.
+        outputs_collections: collections of the output.
+        trainable: whether the variables are trainable.
+        scope: the variable scope; None: a unique scope from ``SeparableConv2d``.
 
     Returns:
         The images.
 
     Raises:
-        ValueError: another ``data_format``, sizes that are not known, or ``num_outputs`` is None.
+        ValueError: ``data_format`` is not supported, sizes are unknown, or ``num_outputs`` is None.
     """
     if num_outputs is None:
         raise ValueError("num_outputs=None is not supported: use tf.nn.depthwise_conv2d")
@@ -315,7 +315,7 @@ def separable_convolution2d(
             _several(kernel_size),
             _several(stride),
             padding,
-            order_of(data_format),
+            layout_of(data_format),
             _several(rate),
             depth_multiplier,
             use_bias=not normalizer_fn and biases_initializer is not None,
@@ -335,7 +335,7 @@ def separable_convolution2d(
         for kernel in (layer.depthwise_kernel, layer.pointwise_kernel):
             collect_variable(kernel, variables_collections, "weights")
         collect_variable(layer.bias, variables_collections, "biases")
-        outputs = finished(outputs, activation_fn, normalizer_fn, normalizer_params)
+        outputs = activated(outputs, activation_fn, normalizer_fn, normalizer_params)
         result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
@@ -352,7 +352,7 @@ def _pooled(
     kind: Any = None,
     default_name: str = "",
 ) -> Tensor:
-    order = order_of(data_format)
+    order = layout_of(data_format)
     with name_scope(scope, default_name, [inputs]) as opened:
         layer = kind(_several(kernel_size), _several(stride), padding, order, _scope=opened)
         result = collect_named_outputs(outputs_collections, opened, layer(convert_to_tensor(inputs)))
@@ -362,44 +362,44 @@ def _pooled(
 @add_arg_scope
 @variant_of(_pooled, kind=pooling.MaxPooling2D, default_name="MaxPool2D")
 def max_pool2d() -> None:
-    """The largest element of each window.
+    """Return the maximum of each window.
 
     Args:
         inputs: ``[batch, height, width, channels]``, or with the channels first.
         kernel_size: rows and columns of the window.
-        stride: how far the window moves.
+        stride: stride of the window.
         padding: ``"VALID"`` or ``"SAME"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        outputs_collections: where the output is collected.
-        scope: the name scope; None: ``MaxPool2D``, made unique.
+        outputs_collections: collections of the output.
+        scope: the name scope; None: a unique scope from ``MaxPool2D``.
 
     Returns:
         The images.
 
     Raises:
-        ValueError: another ``data_format`` or rank.
+        ValueError: ``data_format`` or the rank is not supported.
     """
 
 
 @add_arg_scope
 @variant_of(_pooled, kind=pooling.AveragePooling2D, default_name="AvgPool2D")
 def avg_pool2d() -> None:
-    """The mean of each window.
+    """Return the mean of each window.
 
     Args:
         inputs: ``[batch, height, width, channels]``, or with the channels first.
         kernel_size: rows and columns of the window.
-        stride: how far the window moves.
+        stride: stride of the window.
         padding: ``"VALID"`` or ``"SAME"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        outputs_collections: where the output is collected.
-        scope: the name scope; None: ``AvgPool2D``, made unique.
+        outputs_collections: collections of the output.
+        scope: the name scope; None: a unique scope from ``AvgPool2D``.
 
     Returns:
         The images.
 
     Raises:
-        ValueError: another ``data_format`` or rank.
+        ValueError: ``data_format`` or the rank is not supported.
     """
 
 

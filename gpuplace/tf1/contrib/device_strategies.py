@@ -1,4 +1,4 @@
-"""How ``replica_device_setter`` chooses the parameter server of a variable: ``ps_strategy``.
+"""Strategies that choose a variable's parameter server: ``ps_strategy`` of ``replica_device_setter``.
 
 ::
 
@@ -20,11 +20,11 @@ __all__ = ["GreedyLoadBalancingStrategy", "RandomStrategy", "byte_size_load_fn"]
 
 
 class RandomStrategy:
-    """Chooses by the name of the variable: the same server in every run, any of them with the same chance.
+    """A choice of the server by a hash of the variable's name: the same in every run, evenly distributed.
 
     Args:
         num_ps_tasks: number of parameter servers.
-        seed: another one gives another choice.
+        seed: changes the choice.
     """
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
@@ -32,17 +32,17 @@ class RandomStrategy:
         self._seed = seed
 
     def __call__(self, op: Operation) -> int:
-        """The number of the server."""
+        """Return the index of the server."""
         key = f"{op.name}_{self._seed}".encode()
         return int(hashlib.md5(key, usedforsecurity=False).hexdigest(), 16) % self._num_tasks
 
 
 class GreedyLoadBalancingStrategy:
-    """Chooses the server that has the least so far, the first one of several.
+    """A choice of the server with the smallest load so far, and of the first in a tie.
 
     Args:
         num_tasks: number of parameter servers.
-        load_fn: what a variable adds, from its operation, such as ``byte_size_load_fn``.
+        load_fn: returns the load of a variable, from its operation, such as ``byte_size_load_fn``.
     """
 
     def __init__(self, num_tasks: int, load_fn: Callable[[Operation], float]) -> None:
@@ -50,14 +50,14 @@ class GreedyLoadBalancingStrategy:
         self._load_fn = load_fn
 
     def __call__(self, op: Operation) -> int:
-        """The number of the server."""
+        """Return the index of the server."""
         task = min(range(len(self._loads)), key=self._loads.__getitem__)
         self._loads[task] += self._load_fn(op)
         return task
 
 
 def byte_size_load_fn(op: Operation) -> int:
-    """The size of a variable.
+    """Return the size of a variable in bytes.
 
     Args:
         op: its operation, with one output.
@@ -66,7 +66,7 @@ def byte_size_load_fn(op: Operation) -> int:
         Bytes.
 
     Raises:
-        ValueError: the operation has several outputs, or its shape is not known.
+        ValueError: the operation has several outputs, or its shape is unknown.
     """
     if len(op.outputs) != 1:
         raise ValueError(f"Op {op} must have a single output")

@@ -1,4 +1,4 @@
-"""What is done with gradients between an optimizer's two halves, and ``create_train_op``, which does it all.
+"""Functions for the gradients between an optimizer's two halves, and ``create_train_op``, which runs all of them.
 
 Source: tensorflow/contrib/training/python/training/training.py and contrib/slim/python/slim/learning.py, release 1.15.
 """
@@ -31,28 +31,28 @@ Gradients = list[tuple[Any, Any]]
 """Pairs of a gradient, which may be None, and its variable."""
 
 USE_GLOBAL_STEP = 0
-"""Where an argument ``global_step`` is left out: the graph's own, made where there is none."""
+"""Default of an argument ``global_step``: the graph's own, created if there is none."""
 
 
-def on_values(function: Callable[[Any], Any], gradient: Any) -> Any:
-    """``function`` of a gradient, or of the rows of one that is ``IndexedSlices``."""
+def map_values(function: Callable[[Any], Any], gradient: Any) -> Any:
+    """Apply ``function`` to a gradient, or to the rows of ``IndexedSlices``."""
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(function(gradient.values), gradient.indices, gradient.dense_shape)
     return function(gradient)
 
 
-def times(gradient: Any, factor: Any) -> Any:
-    """A gradient times a scalar tensor."""
-    return on_values(lambda values: values * factor, gradient)
+def scaled(gradient: Any, factor: Any) -> Any:
+    """Return a gradient times a scalar tensor."""
+    return map_values(lambda values: values * factor, gradient)
 
 
 def values_of(gradient: Any) -> Any:
-    """A gradient's tensor of values."""
+    """Return the tensor of a gradient's values."""
     return gradient.values if isinstance(gradient, IndexedSlices) else gradient
 
 
 def clip_gradient_norms(gradients_to_variables: Sequence[tuple[Any, Any]], max_norm: float) -> Gradients:
-    """Scales each gradient down to a norm.
+    """Scale each gradient down to a maximum norm.
 
     Args:
         gradients_to_variables: pairs of gradient and variable.
@@ -62,13 +62,13 @@ def clip_gradient_norms(gradients_to_variables: Sequence[tuple[Any, Any]], max_n
         The pairs.
     """
     return [
-        (None if grad is None else on_values(lambda values: clip_by_norm(values, max_norm), grad), var)
+        (None if grad is None else map_values(lambda values: clip_by_norm(values, max_norm), grad), var)
         for grad, var in gradients_to_variables
     ]
 
 
 def clip_gradient_norms_fn(max_norm: float) -> Callable[[Sequence[tuple[Any, Any]]], Gradients]:
-    """``clip_gradient_norms`` as a function of the pairs alone.
+    """Return ``clip_gradient_norms`` as a function of the pairs alone.
 
     Args:
         max_norm: the largest norm of a gradient.
@@ -79,17 +79,17 @@ def clip_gradient_norms_fn(max_norm: float) -> Callable[[Sequence[tuple[Any, Any
 def multiply_gradients(
     grads_and_vars: list[tuple[Any, Any]], gradient_multipliers: Mapping[Any, Any]
 ) -> Gradients:
-    """Multiplies the gradients of some variables.
+    """Multiply the gradients of some variables.
 
     Args:
         grads_and_vars: pairs of gradient and variable.
-        gradient_multipliers: variable, or name of its op, to a number or scalar tensor.
+        gradient_multipliers: variable or name of its op -> a number or scalar tensor.
 
     Returns:
         The pairs.
 
     Raises:
-        ValueError: one argument is of another type, there are no multipliers, or a gradient is None.
+        ValueError: an argument has another type, there are no multipliers, or a gradient is None.
     """
     if not isinstance(grads_and_vars, list):
         raise ValueError("`grads_and_vars` must be a list.")
@@ -104,31 +104,31 @@ def multiply_gradients(
             if grad is None:
                 raise ValueError("Requested multiple of `None` gradient.")
             factor: Any = convert_to_tensor(gradient_multipliers[key], dtype=grad.dtype)
-            multiplied.append((times(grad, factor), var))
+            multiplied.append((scaled(grad, factor), var))
         else:
             multiplied.append((grad, var))
     return multiplied
 
 
 def add_gradients_summaries(grads_and_vars: Sequence[tuple[Any, Any]], joint: str = "_") -> list[Tensor]:
-    """A histogram of each gradient, and its norm.
+    """Add a histogram of each gradient, and a summary of its norm.
 
     Args:
         grads_and_vars: pairs of gradient and variable.
-        joint: between the variable's name and what is summarised.
+        joint: separator between the variable's name and the suffix.
 
     Returns:
         The summaries.
     """
-    made = []
+    added = []
     for grad, var in grads_and_vars:
         if grad is None:
             tf_logging.info("Var %s has no gradient", var.op.name)
             continue
         values = values_of(grad)
-        made.append(summaries.histogram(f"{var.op.name}{joint}gradient", values))
-        made.append(summaries.scalar(f"{var.op.name}{joint}gradient_norm", global_norm([values])))
-    return made
+        added.append(summaries.histogram(f"{var.op.name}{joint}gradient", values))
+        added.append(summaries.scalar(f"{var.op.name}{joint}gradient_norm", global_norm([values])))
+    return added
 
 
 def create_train_op(
@@ -144,33 +144,33 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
 ) -> Tensor:
-    """The loss as a tensor that, when it runs, also applies its gradients and the updates of the layers.
+    """Return the loss as a tensor whose evaluation also applies the gradients and the layers' updates.
 
     Args:
         total_loss: a scalar.
-        optimizer: what applies the gradients.
-        global_step: what is counted up; left out: the graph's own; None: nothing.
-        update_ops: what runs before the loss; None: the graph's ``UPDATE_OPS``.
+        optimizer: the optimizer.
+        global_step: the step to increment; omitted: the graph's own; None: no step.
+        update_ops: operations to run before the loss; None: the graph's ``UPDATE_OPS``.
         variables_to_train: the variables; None: all trainable ones.
-        transform_grads_fn: from the pairs of gradient and variable to those that are applied.
-        summarize_gradients: add summaries of the gradients.
+        transform_grads_fn: transforms the pairs of gradient and variable.
+        summarize_gradients: whether to add summaries of the gradients.
         gate_gradients: as for ``compute_gradients``.
         aggregation_method: as for ``compute_gradients``.
         colocate_gradients_with_ops: as for ``compute_gradients``.
-        check_numerics: make a loss that is not finite an error.
+        check_numerics: whether to raise an error if the loss is not finite.
 
     Returns:
-        The loss, a scalar, which is collected as ``TRAIN_OP``.
+        The loss, a scalar, added to the collection ``TRAIN_OP``.
 
     Raises:
-        ValueError: there is nothing to train, or a variable is not trainable.
+        ValueError: there are no variables to train, or a variable is not trainable.
     """
     graph = get_default_graph()
     if global_step is USE_GLOBAL_STEP:
         global_step = get_or_create_global_step()
-    known = list(dict.fromkeys(graph.get_collection(GraphKeys.UPDATE_OPS)))
-    updates = known if update_ops is None else list(dict.fromkeys(update_ops))
-    if not set(known) <= set(updates):
+    graph_updates = list(dict.fromkeys(graph.get_collection(GraphKeys.UPDATE_OPS)))
+    updates = graph_updates if update_ops is None else list(dict.fromkeys(update_ops))
+    if not set(graph_updates) <= set(updates):
         tf_logging.warning(
             "update_ops in create_train_op does not contain all the update_ops in GraphKeys.UPDATE_OPS"
         )
@@ -181,7 +181,7 @@ def create_train_op(
     trained = trainable_variables() if variables_to_train is None else list(variables_to_train)
     if not trained:
         raise ValueError("create_train_op: there are no variables to train")
-    all_trainable = {id(one) for one in trainable_variables()}
+    all_trainable = {id(variable) for variable in trainable_variables()}
     for one in trained:
         if not getattr(one, "trainable", False) and id(one) not in all_trainable:
             raise ValueError(f"create_train_op: variable {one.name} is not trainable")
@@ -202,6 +202,6 @@ def create_train_op(
         if check_numerics:
             total_loss = checked(total_loss, "LossTensor is inf or nan")
         train_op = control.with_dependencies([applied], total_loss)
-    if all(train_op is not one for one in graph.get_collection(GraphKeys.TRAIN_OP)):
+    if all(train_op is not other for other in graph.get_collection(GraphKeys.TRAIN_OP)):
         graph.add_to_collection(GraphKeys.TRAIN_OP, train_op)
     return train_op

@@ -1,7 +1,7 @@
-"""``tf.contrib.layers``, which is also ``tf.contrib.slim``: layers as functions with activation, normalisation, and
-regularization in one call. Convolutions are in ``convolutions``, what normalises in ``normalization``.
+"""``tf.contrib.layers``, also ``tf.contrib.slim``: layers as functions, with activation, normalisation, regularization.
 
-Variables are called ``weights`` and ``biases`` and are collected among the model's.
+Convolutions are in ``convolutions``, normalisations in ``normalization``. Variables are called ``weights`` and
+``biases`` and are added to the collection of model variables.
 
 Source: tensorflow/contrib/layers/python/layers/layers.py and utils.py, release 1.15.
 """
@@ -33,18 +33,18 @@ __all__ = [
 ]  # fmt: skip
 
 RENAMED = {"bias": "biases", "kernel": "weights"}
-"""What variables of ``tf.layers`` are called here."""
+"""Name of a variable in ``tf.layers`` -> its name here."""
 
 XAVIER = xavier_initializer()
-"""What weights begin with where nothing else is said."""
+"""The default initializer of weights."""
 
 
 def collect_variable(variable: Any, collections: Any, name: str) -> None:
-    """Adds a variable to the collections for it.
+    """Add a variable to its collections.
 
     Args:
-        variable: the variable; None: there is none.
-        collections: their names: a list, or a dict by the names of variables.
+        variable: the variable; None: no variable.
+        collections: collection names: a list, or a dict by variable name.
         name: the variable's name.
     """
     if variable is None or not collections:
@@ -52,32 +52,32 @@ def collect_variable(variable: Any, collections: Any, name: str) -> None:
     graph = get_default_graph()
     keys = collections.get(name) if isinstance(collections, dict) else collections
     for key in keys or ():
-        if all(variable is not one for one in graph.get_collection(key)):
+        if all(variable is not other for other in graph.get_collection(key)):
             graph.add_to_collection(key, variable)
 
 
-def order_of(data_format: str | None) -> str:
-    """How ``tf.layers`` calls a layout.
+def layout_of(data_format: str | None) -> str:
+    """Return the name of a layout in ``tf.layers``.
 
     Args:
         data_format: ``"NHWC"``, ``"NCHW"``, ``"NWC"`` or ``"NCW"``; None: channels last.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the layout is unknown.
     """
     if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW"):
         raise ValueError(f"Invalid data_format: {data_format!r}")
     return "channels_first" if data_format and data_format.startswith("NC") else "channels_last"
 
 
-def finished(outputs: Any, activation_fn: Any, normalizer_fn: Any, normalizer_params: Any) -> Any:
-    """What a layer gives, normalised and activated.
+def activated(outputs: Any, activation_fn: Any, normalizer_fn: Any, normalizer_params: Any) -> Any:
+    """Normalise and activate the outputs of a layer.
 
     Args:
-        outputs: what it gives before.
-        activation_fn: a function from tensor to tensor; None: nothing more is done.
-        normalizer_fn: a function of the outputs; None: they are not normalised.
-        normalizer_params: its arguments, a dict; None: none.
+        outputs: the outputs.
+        activation_fn: an activation function; None: linear.
+        normalizer_fn: a function of the outputs; None: no normalisation.
+        normalizer_params: its arguments, a dict, or None.
     """
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
@@ -101,7 +101,7 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """A dense layer with ReLU.
+    """Apply a dense layer with ReLU.
 
     >>> import gpuplace as tf
     >>> hidden = tf.contrib.layers.fully_connected(tf.zeros([8, 3]), 4, scope="hidden")
@@ -111,24 +111,24 @@ def fully_connected(
     Args:
         inputs: ``[..., size]``.
         num_outputs: size of the output's last axis.
-        activation_fn: a function from tensor to tensor; None: nothing more is done.
-        normalizer_fn: a function instead of biases, such as ``batch_norm``.
+        activation_fn: an activation function; None: linear.
+        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
-        weights_initializer: of the weights.
-        weights_regularizer: from the weights to a scalar loss.
-        biases_initializer: of the biases; None: there are none.
-        biases_regularizer: from the biases to a scalar loss.
-        reuse: share the variables of the scope.
-        variables_collections: where else variables are collected: a list, or a dict by their names.
-        outputs_collections: where the output is collected.
-        trainable: collect the variables among the trainable ones.
-        scope: the variable scope; None: ``fully_connected``, made unique.
+        weights_initializer: initializer of the weights.
+        weights_regularizer: returns a scalar loss for the weights.
+        biases_initializer: initializer of the biases; None: no biases.
+        biases_regularizer: returns a scalar loss for the biases.
+        reuse: whether to reuse the variables of the scope.
+        variables_collections: further collections of the variables: a list, or a dict by variable name.
+        outputs_collections: collections of the output.
+        trainable: whether the variables are trainable.
+        scope: the variable scope; None: a unique scope from ``fully_connected``.
 
     Returns:
         ``[..., num_outputs]``.
 
     Raises:
-        ValueError: ``num_outputs`` is no integer, or sizes are not known.
+        ValueError: ``num_outputs`` is not an integer, or sizes are unknown.
     """
     if not isinstance(num_outputs, int):
         raise ValueError(f"num_outputs type should be one of [int], got {type(num_outputs)}.")
@@ -151,7 +151,7 @@ def fully_connected(
         outputs = layer(inputs)
         collect_variable(layer.kernel, variables_collections, "weights")
         collect_variable(layer.bias, variables_collections, "biases")
-        outputs = finished(outputs, activation_fn, normalizer_fn, normalizer_params)
+        outputs = activated(outputs, activation_fn, normalizer_fn, normalizer_params)
         result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
@@ -166,19 +166,19 @@ def dropout(
     scope: Any = None,
     seed: int | None = None,
 ) -> Tensor:
-    """Dropout while training, else the identity.
+    """Apply dropout during training; otherwise return the inputs.
 
     Args:
         inputs: a tensor of floating type.
-        keep_prob: the share of elements that is kept.
+        keep_prob: the fraction of elements to keep.
         noise_shape: shape of the random decisions; None: that of ``inputs``.
         is_training: whether this is training: a bool, or a scalar bool tensor.
-        outputs_collections: where the output is collected.
-        scope: the variable scope; None: ``Dropout``, made unique.
+        outputs_collections: collections of the output.
+        scope: the variable scope; None: a unique scope from ``Dropout``.
         seed: seed of the random op; None: see ``set_random_seed``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
         ValueError: ``keep_prob`` is out of range.
@@ -192,18 +192,18 @@ def dropout(
 
 @add_arg_scope
 def flatten(inputs: TensorLike, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
-    """All axes but the first one in one.
+    """Flatten all axes but the first one.
 
     Args:
         inputs: ``[batch, ...]``.
-        outputs_collections: where the output is collected.
-        scope: the name scope; None: ``Flatten``, made unique.
+        outputs_collections: collections of the output.
+        scope: the name scope; None: a unique scope from ``Flatten``.
 
     Returns:
         ``[batch, size]``.
 
     Raises:
-        ValueError: the size is not known.
+        ValueError: the size is unknown.
     """
     with name_scope(scope, "Flatten", [inputs]) as opened:
         result = collect_named_outputs(outputs_collections, opened, core.flatten(convert_to_tensor(inputs)))
@@ -219,15 +219,15 @@ def one_hot_encoding(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """One-hot rows of labels.
+    """Return one-hot rows of labels.
 
     Args:
         labels: integers.
-        num_classes: how many classes there are.
+        num_classes: number of classes.
         on_value: the element of the class.
-        off_value: the others.
-        outputs_collections: where the output is collected.
-        scope: the name scope; None: ``OneHotEncoding``, made unique.
+        off_value: the other elements.
+        outputs_collections: collections of the output.
+        scope: the name scope; None: a unique scope from ``OneHotEncoding``.
 
     Returns:
         ``[..., num_classes]``.
@@ -243,17 +243,17 @@ def one_hot_encoding(
 
 @add_arg_scope
 def softmax(logits: TensorLike, scope: Any = None) -> Tensor:
-    """Softmax along the last axis.
+    """Apply softmax along the last axis.
 
     Args:
-        logits: two axes or more.
-        scope: the variable scope; None: ``softmax``, made unique.
+        logits: a tensor with two or more axes.
+        scope: the variable scope; None: a unique scope from ``softmax``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: the last size is not known.
+        ValueError: the last size is unknown.
     """
     with variable_scope(scope, "softmax", [logits]):
         logits = convert_to_tensor(logits)
@@ -273,14 +273,14 @@ def _name_of(layer: Any, default: str) -> str:
 
 
 def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A layer applied several times, each with variables of its own.
+    """Apply a layer several times, each time with its own variables.
 
     Args:
         inputs: the first input.
-        repetitions: how often.
+        repetitions: number of repetitions.
         layer: a function that takes ``scope``.
-        *args: what else it takes.
-        **kwargs: the same, by name; ``scope`` is the scope around all.
+        *args: further arguments of the layer.
+        **kwargs: further keyword arguments; ``scope`` is the scope around all layers.
 
     Returns:
         The last output.
@@ -295,7 +295,7 @@ def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *arg
 
 
 def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Any, **kwargs: Any) -> Any:
-    """Layers of one kind on top of each other, each with other arguments.
+    """Stack layers of the same type with different arguments.
 
     >>> import gpuplace as tf
     >>> layers = tf.contrib.layers
@@ -305,14 +305,14 @@ def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Any, **kwar
     Args:
         inputs: the first input.
         layer: a function that takes ``scope``.
-        stack_args: for each layer an argument, or a list of arguments.
-        **kwargs: arguments of all; ``scope`` is the scope around all.
+        stack_args: an argument, or a list of arguments, for each layer.
+        **kwargs: arguments of all layers; ``scope`` is the scope around all layers.
 
     Returns:
         The last output.
 
     Raises:
-        ValueError: ``stack_args`` is no list.
+        ValueError: ``stack_args`` is not a list.
     """
     scope = kwargs.pop("scope", None)
     if not isinstance(stack_args, list | tuple):
@@ -320,8 +320,8 @@ def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Any, **kwar
     with variable_scope(scope, "Stack", [inputs]):
         outputs: Any = convert_to_tensor(inputs)
         name = _name_of(layer, "stack") if scope is None else scope
-        for number, given in enumerate(stack_args):
-            own = given if isinstance(given, list | tuple) else [given]
+        for number, arguments in enumerate(stack_args):
+            own = arguments if isinstance(arguments, list | tuple) else [arguments]
             outputs = layer(outputs, *own, **{**kwargs, "scope": f"{name}_{number + 1}"})
         return outputs
 
@@ -337,24 +337,24 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """Sequences of ids as sequences of rows of a learnt table.
+    """Look up the embeddings of sequences of ids in a learned table.
 
     Args:
         ids: int32 or int64, ``[batch, length]``.
-        vocab_size: how many ids there are; not needed where ``reuse``.
-        embed_dim: size of a row; not needed where ``reuse``.
+        vocab_size: number of ids; not needed with ``reuse``.
+        embed_dim: size of a row; not needed with ``reuse``.
         unique: not supported; False.
-        initializer: of the table.
-        regularizer: from the table to a scalar loss.
-        trainable: collect the table among the trainable variables.
-        scope: the variable scope; None: ``EmbedSequence``, made unique.
-        reuse: share the table of the scope.
+        initializer: initializer of the table.
+        regularizer: returns a scalar loss for the table.
+        trainable: whether the table is trainable.
+        scope: the variable scope; None: a unique scope from ``EmbedSequence``.
+        reuse: whether to reuse the table of the scope.
 
     Returns:
         ``[batch, length, embed_dim]``.
 
     Raises:
-        ValueError: a size is missing, or ``unique``.
+        ValueError: a size is missing, or ``unique`` is set.
     """
     if not reuse and (vocab_size is None or embed_dim is None):
         raise ValueError(
@@ -362,7 +362,7 @@ def embed_sequence(
             f"Got vocab_size={vocab_size} and embed_dim={embed_dim}"
         )
     if unique:
-        raise ValueError("unique is not supported: tf.unique finds the ids that differ")
+        raise ValueError("unique is not supported: deduplicate the ids with tf.unique")
     with variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
         shape = None if reuse else [vocab_size, embed_dim]
         make: Any = model_variable
@@ -376,11 +376,11 @@ def linear(*args: Any, **kwargs: Any) -> Tensor:
     """``fully_connected`` without an activation.
 
     Args:
-        *args: those of ``fully_connected``.
-        **kwargs: the same, by name.
+        *args: arguments of ``fully_connected``.
+        **kwargs: further keyword arguments.
 
     Returns:
-        As ``fully_connected``.
+        As for ``fully_connected``.
     """
     result: Tensor = fully_connected(*args, **{"activation_fn": None, **kwargs})
     return result
@@ -390,11 +390,11 @@ def relu_layer(*args: Any, **kwargs: Any) -> Tensor:
     """``fully_connected`` with ReLU.
 
     Args:
-        *args: those of ``fully_connected``.
-        **kwargs: the same, by name.
+        *args: arguments of ``fully_connected``.
+        **kwargs: further keyword arguments.
 
     Returns:
-        As ``fully_connected``.
+        As for ``fully_connected``.
     """
     result: Tensor = fully_connected(*args, **kwargs)
     return result

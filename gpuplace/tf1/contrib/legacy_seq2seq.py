@@ -1,10 +1,10 @@
-"""``tf.contrib.legacy_seq2seq``: nets from sequences to sequences, whose steps are lists of tensors.
+"""``tf.contrib.legacy_seq2seq``: sequence-to-sequence models whose steps are lists of tensors.
 
-An encoder reads the inputs; its last state is the decoder's first, which gives an output for each input of its own, or
-where ``feed_previous`` holds, for the class that it gave last. Buckets are such nets of several lengths that share
-their variables.
+An encoder reads the inputs. Its final state is the decoder's initial state; the decoder returns an output for each of
+its own inputs or, with ``feed_previous``, for the class of its previous output. Buckets are models for several lengths
+that share their variables.
 
-Source: tensorflow/contrib/legacy_seq2seq/python/ops/seq2seq.py, release 1.15 (names of scopes, sentences).
+Source: tensorflow/contrib/legacy_seq2seq/python/ops/seq2seq.py, release 1.15 (names of scopes, messages).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ __all__ = [
 ]  # fmt: skip
 
 Decoded = tuple[list[Tensor], Any]
-"""The outputs of the steps, and the last state."""
+"""The outputs of the steps, and the final state."""
 
 
-def _feeding(embedding: Any, projection: Any, update: bool) -> Function:
-    """A loop function: the vector of the class that an output gives the most."""
+def _feeder(embedding: Any, projection: Any, update: bool) -> Function:
+    """Return a loop function: it returns the embedding of an output's most probable class."""
 
     def vector(output: Any, _: int) -> Tensor:
         if projection is not None:
             output = xw_plus_b(output, projection[0], projection[1])
-        found = embedding_lookup(embedding, argmax(output, 1))
-        return found if update else reshaping.stop_gradient(found)
+        embedded = embedding_lookup(embedding, argmax(output, 1))
+        return embedded if update else reshaping.stop_gradient(embedded)
 
     return vector
 
@@ -62,8 +62,8 @@ def _check_projection(projection: Any, symbols: int, dtype: DTypeLike) -> None:
         biases.get_shape().assert_is_compatible_with([symbols])
 
 
-def _fed_or_not(feed_previous: Any, decode: Callable[[Any], Decoded], state: Any) -> Decoded:
-    """What ``decode`` gives with ``feed_previous``, which is known when it runs; both ways share their variables."""
+def _decode_either(feed_previous: Any, decode: Callable[[Any], Decoded], state: Any) -> Decoded:
+    """Run ``decode`` with a ``feed_previous`` that is known at run time; both branches share their variables."""
 
     def branch(fed: bool) -> list[Any]:
         with variable_scope(get_variable_scope(), reuse=None if fed else True):
@@ -82,29 +82,29 @@ def rnn_decoder(
     loop_function: Function | None = None,
     scope: Any = None,
 ) -> Decoded:
-    """Runs a cell over a list of inputs.
+    """Run a cell over a list of inputs.
 
     Args:
         decoder_inputs: a tensor for each step.
-        initial_state: the state before the first.
+        initial_state: the initial state.
         cell: the cell.
-        loop_function: from the last output and the step's number to the step's input, but for the first; None: the
-            inputs are used.
+        loop_function: converts the previous output and the step index to the step's input, except for the first; None:
+            use the inputs.
         scope: the variable scope; None: ``rnn_decoder``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
     """
     with variable_scope(scope or "rnn_decoder"):
         state: Any = initial_state
         outputs: list[Any] = []
-        for step, given in enumerate(decoder_inputs):
+        for step, inputs in enumerate(decoder_inputs):
             if loop_function is not None and outputs:
                 with variable_scope("loop_function", reuse=True):
-                    given = loop_function(outputs[-1], step)
+                    inputs = loop_function(outputs[-1], step)
             if step > 0:
                 get_variable_scope().reuse_variables()
-            output, state = cell(given, state)
+            output, state = cell(inputs, state)
             outputs.append(output)
         return outputs, state
 
@@ -116,17 +116,17 @@ def basic_rnn_seq2seq(
     dtype: DTypeLike = float32,
     scope: Any = None,
 ) -> Decoded:
-    """Runs a cell over the encoder's inputs and, with variables of its own, on over the decoder's.
+    """Run a cell over the encoder's inputs, then over the decoder's with separate variables.
 
     Args:
         encoder_inputs: ``[batch, size]`` for each step.
-        decoder_inputs: the same for the decoder.
+        decoder_inputs: likewise for the decoder.
         cell: the cell of both.
-        dtype: type of the state.
+        dtype: dtype of the state.
         scope: the variable scope; None: ``basic_rnn_seq2seq``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
     """
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
@@ -141,18 +141,18 @@ def tied_rnn_seq2seq(
     dtype: DTypeLike = float32,
     scope: Any = None,
 ) -> Decoded:
-    """Runs a cell over the encoder's inputs and, with the same variables, on over the decoder's.
+    """Run a cell over the encoder's inputs, then over the decoder's with the same variables.
 
     Args:
         encoder_inputs: ``[batch, size]`` for each step.
-        decoder_inputs: the same for the decoder.
+        decoder_inputs: likewise for the decoder.
         cell: the cell.
         loop_function: as for ``rnn_decoder``.
-        dtype: type of the state.
+        dtype: dtype of the state.
         scope: the variable scope; None: ``tied_rnn_seq2seq``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
     """
     with variable_scope("combined_tied_rnn_seq2seq"):
         scope = scope or "tied_rnn_seq2seq"
@@ -172,30 +172,30 @@ def embedding_rnn_decoder(
     update_embedding_for_previous: bool = True,
     scope: Any = None,
 ) -> Decoded:
-    """``rnn_decoder`` of classes, each of which has a vector.
+    """``rnn_decoder`` with embeddings of classes.
 
     Args:
         decoder_inputs: the classes of each step, integers ``[batch]``.
-        initial_state: the state before the first.
+        initial_state: the initial state.
         cell: the cell.
         num_symbols: the number of classes.
-        embedding_size: size of a vector.
-        output_projection: weights and biases that make classes of outputs; None: outputs are classes.
-        feed_previous: use the last output's class as input, but for the first step.
-        update_embedding_for_previous: whether its vector is trained.
+        embedding_size: size of an embedding.
+        output_projection: weights and biases that convert outputs to classes; None: outputs are classes.
+        feed_previous: whether to feed the class of the previous output, except for the first step.
+        update_embedding_for_previous: whether to train the embedding of that class.
         scope: the variable scope; None: ``embedding_rnn_decoder``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
 
     Raises:
-        ValueError: the projection is for another number of classes.
+        ValueError: the projection has another number of classes.
     """
     with variable_scope(scope or "embedding_rnn_decoder") as opened:
         _check_projection(output_projection, num_symbols, opened.dtype)
         embedding = get_variable("embedding", [num_symbols, embedding_size])
-        fed = _feeding(embedding, output_projection, update_embedding_for_previous) if feed_previous else None
-        vectors = (embedding_lookup(embedding, one) for one in decoder_inputs)
+        fed = _feeder(embedding, output_projection, update_embedding_for_previous) if feed_previous else None
+        vectors = (embedding_lookup(embedding, step_inputs) for step_inputs in decoder_inputs)
         return rnn_decoder(vectors, initial_state, cell, loop_function=fed)
 
 
@@ -211,22 +211,22 @@ def embedding_rnn_seq2seq(
     dtype: DTypeLike | None = None,
     scope: Any = None,
 ) -> Decoded:
-    """``basic_rnn_seq2seq`` of classes, each of which has a vector.
+    """``basic_rnn_seq2seq`` with embeddings of classes.
 
     Args:
         encoder_inputs: the classes of each step, integers ``[batch]``.
-        decoder_inputs: the same for the decoder.
+        decoder_inputs: likewise for the decoder.
         cell: the cell of both.
         num_encoder_symbols: the number of the encoder's classes.
-        num_decoder_symbols: the number of the decoder's.
-        embedding_size: size of a vector.
+        num_decoder_symbols: the number of the decoder's classes.
+        embedding_size: size of an embedding.
         output_projection: as for ``embedding_rnn_decoder``; None: the outputs are ``[batch, num_decoder_symbols]``.
-        feed_previous: as for ``embedding_rnn_decoder``; a boolean scalar tensor is asked when it runs.
-        dtype: type of the state; None: the scope's.
+        feed_previous: as for ``embedding_rnn_decoder``; may be a boolean scalar tensor.
+        dtype: dtype of the state; None: the scope's.
         scope: the variable scope; None: ``embedding_rnn_seq2seq``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
     """
     with variable_scope(scope or "embedding_rnn_seq2seq", dtype=dtype) as opened:
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
@@ -248,7 +248,7 @@ def embedding_rnn_seq2seq(
 
         if isinstance(feed_previous, bool):
             return decode(feed_previous, update=True)
-        return _fed_or_not(feed_previous, decode, state)
+        return _decode_either(feed_previous, decode, state)
 
 
 def embedding_tied_rnn_seq2seq(
@@ -263,43 +263,43 @@ def embedding_tied_rnn_seq2seq(
     dtype: DTypeLike | None = None,
     scope: Any = None,
 ) -> Decoded:
-    """``tied_rnn_seq2seq`` of classes, whose vectors encoder and decoder share.
+    """``tied_rnn_seq2seq`` with embeddings of classes, shared by encoder and decoder.
 
     Args:
         encoder_inputs: the classes of each step, integers ``[batch]``.
-        decoder_inputs: the same for the decoder.
+        decoder_inputs: likewise for the decoder.
         cell: the cell.
         num_symbols: the number of classes.
-        embedding_size: size of a vector.
-        num_decoder_symbols: the number of classes that outputs have; None: ``num_symbols``.
+        embedding_size: size of an embedding.
+        num_decoder_symbols: the number of classes in the outputs; None: ``num_symbols``.
         output_projection: as for ``embedding_rnn_decoder``.
         feed_previous: as for ``embedding_rnn_seq2seq``.
-        dtype: type of the state; None: the scope's.
+        dtype: dtype of the state; None: the scope's.
         scope: the variable scope; None: ``embedding_tied_rnn_seq2seq``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
 
     Raises:
-        ValueError: the projection is for another number of classes.
+        ValueError: the projection has another number of classes.
     """
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as opened:
         dtype = opened.dtype
         _check_projection(output_projection, num_symbols, dtype)
         embedding = get_variable("embedding", [num_symbols, embedding_size], dtype=dtype)
-        read = [embedding_lookup(embedding, one) for one in encoder_inputs]
-        written = [embedding_lookup(embedding, one) for one in decoder_inputs]
+        read = [embedding_lookup(embedding, step_inputs) for step_inputs in encoder_inputs]
+        written = [embedding_lookup(embedding, step_inputs) for step_inputs in decoder_inputs]
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols or num_symbols)
 
         def decode(fed: Any, update: bool = False) -> Decoded:
-            loop = _feeding(embedding, output_projection, update) if fed else None
+            loop = _feeder(embedding, output_projection, update) if fed else None
             return tied_rnn_seq2seq(read, written, cell, loop_function=loop, dtype=dtype)
 
         if isinstance(feed_previous, bool):
             return decode(feed_previous, update=True)
         batch: Any = encoder_inputs[0].get_shape()[0].value or reshaping.shape(encoder_inputs[0])[0]
-        return _fed_or_not(feed_previous, decode, cell.zero_state(batch, dtype))
+        return _decode_either(feed_previous, decode, cell.zero_state(batch, dtype))
 
 
 def attention_decoder(
@@ -314,25 +314,25 @@ def attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
-    """``rnn_decoder`` whose steps also see a weighted mean of the encoder's outputs.
+    """``rnn_decoder`` with attention to the encoder's outputs.
 
     Args:
         decoder_inputs: ``[batch, size]`` for each step.
-        initial_state: the state before the first.
+        initial_state: the initial state.
         attention_states: the encoder's outputs, ``[batch, time, size]``.
         cell: the cell.
         output_size: size of an output; None: that of the cell.
-        num_heads: how many means.
+        num_heads: number of attention heads.
         loop_function: as for ``rnn_decoder``.
-        dtype: type of the variables; None: the scope's.
+        dtype: dtype of the variables; None: the scope's.
         scope: the variable scope; None: ``attention_decoder``.
-        initial_state_attention: look before the first step, with the initial state; else it sees zeros.
+        initial_state_attention: whether to attend before the first step too; otherwise its attention is zeros.
 
     Returns:
-        The outputs, ``[batch, output_size]`` each, and the last state.
+        The outputs, ``[batch, output_size]`` each, and the final state.
 
     Raises:
-        ValueError: there are no inputs or heads, or a size is not known.
+        ValueError: there are no inputs or heads, or a size is unknown.
     """
     if not decoder_inputs:
         raise ValueError("Must provide at least 1 input to attention decoder.")
@@ -361,9 +361,9 @@ def attention_decoder(
             seen = []
             for head in range(num_heads):
                 with variable_scope(f"Attention_{head}"):
-                    asked: Any = reshaping.reshape(linear(query, size), [-1, 1, 1, size])
-                    asked = cast.cast(asked, kind)
-                    scores = reduce_sum(scales[head] * trigonometry.tanh(features[head] + asked), [2, 3])
+                    projected: Any = reshaping.reshape(linear(query, size), [-1, 1, 1, size])
+                    projected = cast.cast(projected, kind)
+                    scores = reduce_sum(scales[head] * trigonometry.tanh(features[head] + projected), [2, 3])
                     weights: Any = cast.cast(softmax(cast.cast(scores, float32)), kind)
                     mean = reduce_sum(reshaping.reshape(weights, [-1, length, 1, 1]) * hidden, [1, 2])
                     seen.append(reshaping.reshape(mean, [-1, size]))
@@ -371,22 +371,22 @@ def attention_decoder(
 
         state: Any = initial_state
         outputs: list[Any] = []
-        whole = joining.stack([batch, size])
-        means: list[Any] = [constant.zeros(whole, dtype=kind) for _ in range(num_heads)]
+        attention_shape = joining.stack([batch, size])
+        means: list[Any] = [constant.zeros(attention_shape, dtype=kind) for _ in range(num_heads)]
         for mean in means:
             mean.set_shape([None, size])
         if initial_state_attention:
             means = look(initial_state)
-        for step, given in enumerate(decoder_inputs):
+        for step, inputs in enumerate(decoder_inputs):
             if step > 0:
                 get_variable_scope().reuse_variables()
             if loop_function is not None and outputs:
                 with variable_scope("loop_function", reuse=True):
-                    given = loop_function(outputs[-1], step)
-            width = given.get_shape().with_rank(2)[1].value
+                    inputs = loop_function(outputs[-1], step)
+            width = inputs.get_shape().with_rank(2)[1].value
             if width is None:
-                raise ValueError(f"Could not infer input size from input: {given.name}")
-            joined = linear([cast.cast(part, kind) for part in (given, *means)], width)
+                raise ValueError(f"Could not infer input size from input: {inputs.name}")
+            joined = linear([cast.cast(part, kind) for part in (inputs, *means)], width)
             output, state = cell(joined, state)
             if step == 0 and initial_state_attention:
                 with variable_scope(get_variable_scope(), reuse=True):
@@ -414,15 +414,15 @@ def embedding_attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
-    """``attention_decoder`` of classes, each of which has a vector.
+    """``attention_decoder`` with embeddings of classes.
 
     Args:
         decoder_inputs: the classes of each step, integers ``[batch]``.
-        initial_state: the state before the first.
+        initial_state: the initial state.
         attention_states: as for ``attention_decoder``.
         cell: the cell.
         num_symbols: the number of classes.
-        embedding_size: size of a vector.
+        embedding_size: size of an embedding.
         num_heads: as for ``attention_decoder``.
         output_size: as for ``attention_decoder``.
         output_projection: as for ``embedding_rnn_decoder``.
@@ -433,19 +433,19 @@ def embedding_attention_decoder(
         initial_state_attention: as for ``attention_decoder``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
 
     Raises:
-        ValueError: as ``attention_decoder``, or the projection is for another number of classes.
+        ValueError: as for ``attention_decoder``, or the projection has another number of classes.
     """
     if output_projection is not None:
         biases = convert_to_tensor(output_projection[1], dtype=dtype)
         biases.get_shape().assert_is_compatible_with([num_symbols])
     with variable_scope(scope or "embedding_attention_decoder", dtype=dtype):
         embedding = get_variable("embedding", [num_symbols, embedding_size])
-        fed = _feeding(embedding, output_projection, update_embedding_for_previous) if feed_previous else None
+        fed = _feeder(embedding, output_projection, update_embedding_for_previous) if feed_previous else None
         return attention_decoder(
-            [embedding_lookup(embedding, one) for one in decoder_inputs],
+            [embedding_lookup(embedding, step_inputs) for step_inputs in decoder_inputs],
             initial_state,
             attention_states,
             cell,
@@ -470,32 +470,32 @@ def embedding_attention_seq2seq(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
-    """``embedding_rnn_seq2seq`` whose decoder sees the encoder's outputs.
+    """``embedding_rnn_seq2seq`` whose decoder attends to the encoder's outputs.
 
     Args:
         encoder_inputs: the classes of each step, integers ``[batch]``.
-        decoder_inputs: the same for the decoder.
+        decoder_inputs: likewise for the decoder.
         cell: the cell of both.
         num_encoder_symbols: the number of the encoder's classes.
-        num_decoder_symbols: the number of the decoder's.
-        embedding_size: size of a vector.
+        num_decoder_symbols: the number of the decoder's classes.
+        embedding_size: size of an embedding.
         num_heads: as for ``attention_decoder``.
         output_projection: as for ``embedding_rnn_seq2seq``.
         feed_previous: as for ``embedding_rnn_seq2seq``.
-        dtype: type of the state; None: the scope's.
+        dtype: dtype of the state; None: the scope's.
         scope: the variable scope; None: ``embedding_attention_seq2seq``.
         initial_state_attention: as for ``attention_decoder``.
 
     Returns:
-        The outputs, and the last state.
+        The outputs, and the final state.
 
     Raises:
-        ValueError: as ``embedding_attention_decoder``.
+        ValueError: as for ``embedding_attention_decoder``.
     """
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as opened:
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
         read, state = static_rnn(encoder, encoder_inputs, dtype=opened.dtype)
-        tops = joining.concat([reshaping.reshape(one, [-1, 1, cell.output_size]) for one in read], 1)
+        tops = joining.concat([reshaping.reshape(output, [-1, 1, cell.output_size]) for output in read], 1)
         output_size = None
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols)
@@ -519,7 +519,7 @@ def embedding_attention_seq2seq(
 
         if isinstance(feed_previous, bool):
             return decode(feed_previous, update=True)
-        return _fed_or_not(feed_previous, decode, state)
+        return _decode_either(feed_previous, decode, state)
 
 
 def sequence_loss_by_example(
@@ -530,7 +530,7 @@ def sequence_loss_by_example(
     softmax_loss_function: Function | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The weighted cross entropy of each sequence.
+    """Return the weighted cross entropy of each sequence.
 
     >>> import gpuplace as tf
     >>> import numpy as np
@@ -543,15 +543,15 @@ def sequence_loss_by_example(
         logits: ``[batch, classes]`` for each step.
         targets: the true classes of each step, integers ``[batch]``.
         weights: the weights of each step, ``[batch]``.
-        average_across_timesteps: divide by the sum of the weights.
-        softmax_loss_function: takes ``labels`` and ``logits`` and gives losses; None: cross entropy.
+        average_across_timesteps: whether to divide by the sum of the weights.
+        softmax_loss_function: takes ``labels`` and ``logits`` and returns losses; None: cross entropy.
         name: name of the ops' scope.
 
     Returns:
         ``[batch]``.
 
     Raises:
-        ValueError: the lists are of different lengths.
+        ValueError: the lists have different lengths.
     """
     if not len(targets) == len(weights) == len(logits):
         raise ValueError(
@@ -581,14 +581,14 @@ def sequence_loss(
     softmax_loss_function: Function | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The weighted cross entropy of all sequences together.
+    """Return the weighted cross entropy of all sequences together.
 
     Args:
         logits: as for ``sequence_loss_by_example``.
         targets: as for ``sequence_loss_by_example``.
         weights: as for ``sequence_loss_by_example``.
         average_across_timesteps: as for ``sequence_loss_by_example``.
-        average_across_batch: divide by the number of sequences.
+        average_across_batch: whether to divide by the number of sequences.
         softmax_loss_function: as for ``sequence_loss_by_example``.
         name: name of the ops' scope.
 
@@ -596,7 +596,7 @@ def sequence_loss(
         A scalar.
 
     Raises:
-        ValueError: the lists are of different lengths.
+        ValueError: the lists have different lengths.
     """
     with name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
         cost: Any = reduce_sum(
@@ -624,44 +624,44 @@ def model_with_buckets(
     per_example_loss: bool = False,
     name: str | None = None,
 ) -> tuple[list[Any], list[Tensor]]:
-    """A net for each pair of lengths, all with the same variables, and its loss.
+    """Build a model for each pair of lengths, with shared variables, and its loss.
 
     Args:
-        encoder_inputs: a tensor for each step of the longest.
-        decoder_inputs: the same for the decoder.
+        encoder_inputs: a tensor for each step of the longest bucket.
+        decoder_inputs: likewise for the decoder.
         targets: the true classes of each step.
         weights: the weights of each step.
         buckets: pairs of lengths, the longest last.
-        seq2seq: from the inputs of encoder and decoder to outputs and state.
+        seq2seq: takes the inputs of encoder and decoder; returns outputs and state.
         softmax_loss_function: as for ``sequence_loss_by_example``.
-        per_example_loss: a loss for each sequence instead of one.
+        per_example_loss: whether to return a loss for each sequence.
         name: name of the ops' scope.
 
     Returns:
-        The outputs of each net, and its loss.
+        The outputs and the loss of each model.
 
     Raises:
-        ValueError: a list is shorter than the last pair says.
+        ValueError: a list is shorter than the last pair requires.
     """
-    for what, given, wanted in (
+    for what, items, length in (
         ("encoder_inputs", encoder_inputs, buckets[-1][0]),
         ("targets", targets, buckets[-1][1]),
         ("weights", weights, buckets[-1][1]),
     ):
-        if len(given) < wanted:
+        if len(items) < length:
             raise ValueError(
-                f"Length of {what} ({len(given)}) must be at least that of last bucket ({wanted})."
+                f"Length of {what} ({len(items)}) must be at least that of last bucket ({length})."
             )
     loss: Any = sequence_loss_by_example if per_example_loss else sequence_loss
     outputs, losses = [], []
     with name_scope(name, "model_with_buckets", [*encoder_inputs, *decoder_inputs, *targets, *weights]):
         for at, (read, written) in enumerate(buckets):
             with variable_scope(get_variable_scope(), reuse=True if at > 0 else None):
-                made, _ = seq2seq(encoder_inputs[:read], decoder_inputs[:written])
-                outputs.append(made)
+                bucket_outputs, _ = seq2seq(encoder_inputs[:read], decoder_inputs[:written])
+                outputs.append(bucket_outputs)
                 losses.append(
                     loss(
-                        made,
+                        bucket_outputs,
                         targets[:written],
                         weights[:written],
                         softmax_loss_function=softmax_loss_function,

@@ -1,5 +1,6 @@
-"""``tf.contrib.losses``, which is also ``tf.contrib.slim.losses``: predictions come before labels, and losses are
-averaged over the examples with a weight.
+"""``tf.contrib.losses``, also ``tf.contrib.slim.losses``: predictions come before labels.
+
+A loss is the weighted mean over the examples with a non-zero weight.
 
 Source: tensorflow/contrib/losses/python/losses/loss_ops.py, release 1.15.
 """
@@ -52,8 +53,8 @@ def _weighted_sum(losses: Tensor, weights: Tensor) -> Tensor:
     return reduce_sum(multiply(reduce_sum(losses, axis=inner), weights))
 
 
-def _present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
-    """How many elements have a weight."""
+def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
+    """Return the number of elements with a non-zero weight."""
     counts: Any
     if weights.shape.ndims == 0:
         batch = reshape(slice_of(shape_of(losses), [0], [1]), [])
@@ -70,7 +71,7 @@ def _present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor
 
 
 def compute_weighted_loss(losses: TensorLike, weights: TensorLike = 1.0, scope: str | None = None) -> Tensor:
-    """The mean of losses with weights, collected among the losses.
+    """Return the weighted mean of losses, and add it to the collection of losses.
 
     Args:
         losses: ``[batch, ...]``.
@@ -78,66 +79,66 @@ def compute_weighted_loss(losses: TensorLike, weights: TensorLike = 1.0, scope: 
         scope: name scope of the ops; None: ``weighted_loss``.
 
     Raises:
-        ValueError: a rank is not known.
+        ValueError: a rank is unknown.
     """
     with name_scope(scope, "weighted_loss", [losses, weights]):
         losses = convert_to_tensor(losses)
-        wanted = losses.dtype
+        dtype = losses.dtype
         losses = cast(losses, float32)
         weights = cast(convert_to_tensor(weights), float32)
         _rank(losses, "losses")
         if _rank(weights, "weights") > 1 and weights.shape[-1].is_compatible_with(1):
             weights = squeeze(weights, [-1])
         total = _weighted_sum(losses, weights)
-        count = _present(losses, weights)
-        mean = cast(div_no_nan(reduce_sum(total), count, name="value"), wanted)
+        count = _num_present(losses, weights)
+        mean = cast(div_no_nan(reduce_sum(total), count, name="value"), dtype)
         add_loss(mean)
         return mean
 
 
 @add_arg_scope
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Collects a loss.
+    """Add a loss to a collection.
 
     Args:
         loss: the loss.
-        loss_collection: where; None: nowhere.
+        loss_collection: the collection; None: no collection.
     """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses collected so far.
+    """Return the losses collected so far.
 
     Args:
-        scope: only those whose names begin so.
+        scope: prefix of the losses' names; None: all.
         loss_collection: the collection.
     """
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The losses of regularizers.
+    """Return the losses of regularizers.
 
     Args:
-        scope: only those whose names begin so.
+        scope: prefix of the losses' names; None: all.
     """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
-    """The sum of all losses.
+    """Return the sum of all losses.
 
     Args:
-        add_regularization_losses: with those of regularizers.
-        name: the sum's name.
+        add_regularization_losses: whether to include those of regularizers.
+        name: name of the sum.
     """
     return add_n(get_losses() + (get_regularization_losses() if add_regularization_losses else []), name=name)
 
 
-def _alike(predictions: Any, labels: Any, types: Any = float32) -> tuple[Any, Any]:
-    """Both as tensors of one type."""
+def _to_same_dtype(predictions: Any, labels: Any, types: Any = float32) -> tuple[Any, Any]:
+    """Return both as tensors of the same dtype."""
     predictions.get_shape().assert_is_compatible_with(labels.get_shape())
     return cast(predictions, types), cast(labels, types)
 
@@ -145,16 +146,16 @@ def _alike(predictions: Any, labels: Any, types: Any = float32) -> tuple[Any, An
 def absolute_difference(
     predictions: Tensor, labels: Tensor, weights: TensorLike = 1.0, scope: str | None = None
 ) -> Tensor:
-    """The mean of the absolute differences.
+    """Return the mean of the absolute differences.
 
     Args:
-        predictions: what is predicted.
-        labels: what is true, of the same shape.
+        predictions: the predictions.
+        labels: the true values, of the same shape.
         weights: a scalar, or of the same first axes.
         scope: name scope of the ops; None: ``absolute_difference``.
     """
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as scope:
-        predictions, labels = _alike(predictions, labels)
+        predictions, labels = _to_same_dtype(predictions, labels)
         return compute_weighted_loss(absolute(subtract(predictions, labels)), weights, scope=scope)
 
 
@@ -165,13 +166,13 @@ def sigmoid_cross_entropy(
     label_smoothing: float = 0,
     scope: str | None = None,
 ) -> Tensor:
-    """The mean cross entropy of independent classes.
+    """Return the mean cross entropy of independent classes.
 
     Args:
         logits: ``[batch, classes]``.
         multi_class_labels: of the same shape, 0 or 1.
         weights: a scalar, or of the same first axes.
-        label_smoothing: how far labels are moved towards one half, 0 to 1.
+        label_smoothing: how far labels are moved towards 0.5, from 0 to 1.
         scope: name scope of the ops; None: ``sigmoid_cross_entropy_loss``.
     """
     with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as scope:
@@ -190,13 +191,13 @@ def softmax_cross_entropy(
     label_smoothing: float = 0,
     scope: str | None = None,
 ) -> Tensor:
-    """The mean cross entropy of exclusive classes.
+    """Return the mean cross entropy of exclusive classes.
 
     Args:
         logits: ``[batch, classes]``.
         onehot_labels: the probability of each class, of the same shape.
         weights: a scalar, or ``[batch]``.
-        label_smoothing: how far labels are moved towards equal probabilities, 0 to 1.
+        label_smoothing: how far labels are moved towards equal probabilities, from 0 to 1.
         scope: name scope of the ops; None: ``softmax_cross_entropy_loss``.
     """
     with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as scope:
@@ -213,7 +214,7 @@ def softmax_cross_entropy(
 def sparse_softmax_cross_entropy(
     logits: Tensor, labels: Tensor, weights: TensorLike = 1.0, scope: str | None = None
 ) -> Tensor:
-    """The mean cross entropy of exclusive classes, of which the true one is given by its number.
+    """Return the mean cross entropy of exclusive classes, with the true class given by its index.
 
     Args:
         logits: ``[batch, classes]``.
@@ -234,24 +235,24 @@ def log_loss(
     epsilon: float = 1e-7,
     scope: str | None = None,
 ) -> Tensor:
-    """The mean of the negative logarithms of what is predicted for the truth.
+    """Return the mean negative log probability of the true labels.
 
     Args:
         predictions: probabilities.
         labels: 0 or 1, of the same shape.
         weights: a scalar, or of the same first axes.
-        epsilon: what is added, so that no logarithm is of zero.
+        epsilon: a small number that keeps logarithms finite.
         scope: name scope of the ops; None: ``log_loss``.
     """
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as scope:
-        predictions, labels = _alike(predictions, labels)
+        predictions, labels = _to_same_dtype(predictions, labels)
         of_true: Any = multiply(labels, log(predictions + epsilon))
         losses = -of_true - multiply(1 - labels, log(1 - predictions + epsilon))
         return compute_weighted_loss(losses, weights, scope=scope)
 
 
 def hinge_loss(logits: Tensor, labels: Tensor, scope: str | None = None) -> Tensor:
-    """The hinge loss of each element; it is not collected.
+    """Return the hinge loss of each element; it is not added to the collection of losses.
 
     Args:
         logits: the scores.
@@ -268,38 +269,38 @@ def hinge_loss(logits: Tensor, labels: Tensor, scope: str | None = None) -> Tens
 def mean_squared_error(
     predictions: Tensor, labels: Tensor, weights: TensorLike = 1.0, scope: str | None = None
 ) -> Tensor:
-    """The mean of the squared differences.
+    """Return the mean of the squared differences.
 
     Args:
-        predictions: what is predicted.
-        labels: what is true, of the same shape.
+        predictions: the predictions.
+        labels: the true values, of the same shape.
         weights: a scalar, or of the same first axes.
         scope: name scope of the ops; None: ``mean_squared_error``.
     """
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as scope:
-        predictions, labels = _alike(predictions, labels)
+        predictions, labels = _to_same_dtype(predictions, labels)
         return compute_weighted_loss(squared_difference(predictions, labels), weights, scope=scope)
 
 
 def mean_pairwise_squared_error(
     predictions: Tensor, labels: Tensor, weights: TensorLike = 1.0, scope: str | None = None
 ) -> Tensor:
-    """The mean square of how far differences between pairs of predictions are from those of labels.
+    """Return the mean squared error of the differences between pairs of predictions.
 
     Args:
         predictions: ``[batch, ...]``.
-        labels: what is true, of the same shape.
+        labels: the true values, of the same shape.
         weights: a scalar, or ``[batch]``.
         scope: name scope of the ops; None: ``mean_pairwise_squared_error``.
     """
     with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
-        predictions, labels = _alike(predictions, labels)
+        predictions, labels = _to_same_dtype(predictions, labels)
         weights = cast(convert_to_tensor(weights), float32)
         differences = subtract(predictions, labels)
         inner: Sequence[int] = list(range(1, _rank(differences, "diffs")))
         _rank(weights, "weights")
         squares = reduce_sum(square(differences), axis=inner)
-        count = _present(differences, weights, per_batch=True)
+        count = _num_present(differences, weights, per_batch=True)
         first: Any = 2.0 * div_no_nan(squares, count, name="value")
         sums = reduce_sum(differences, axis=inner)
         second: Any = 2.0 * div_no_nan(square(sums), square(count), name="value")
@@ -317,18 +318,18 @@ def cosine_distance(
     scope: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """One less the cosine between vectors of length one, on average.
+    """Return the mean cosine distance between unit vectors.
 
     Args:
         predictions: the vectors.
-        labels: the true ones, of the same shape.
-        axis: along which they lie.
+        labels: the true vectors, of the same shape.
+        axis: the axis of the vectors.
         weights: a scalar, or of the same first axes.
         scope: name scope of the ops; None: ``cosine_distance_loss``.
-        dim: ``axis`` under its older name.
+        dim: older name of ``axis``.
 
     Raises:
-        ValueError: no axis, or two.
+        ValueError: neither or both of ``axis`` and ``dim`` are given.
     """
     if dim is not None:
         if axis is not None:
@@ -337,6 +338,6 @@ def cosine_distance(
     if axis is None:
         raise ValueError("You must specify 'axis'.")
     with name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as scope:
-        predictions, labels = _alike(predictions, labels)
+        predictions, labels = _to_same_dtype(predictions, labels)
         losses: Any = 1 - reduce_sum(multiply(predictions, labels), axis=[axis])
         return compute_weighted_loss(losses, weights, scope=scope)

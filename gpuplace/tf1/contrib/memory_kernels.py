@@ -1,4 +1,4 @@
-"""What the ops of ``tf.contrib.memory_stats`` compute.
+"""Kernels of the ops in ``tf.contrib.memory_stats``.
 
 Source: tensorflow/contrib/memory_stats/kernels/memory_stats_ops.cc, release 1.15.
 """
@@ -17,7 +17,7 @@ from gpuplace.typing import Array, ArrayModule
 __all__: list[str] = []
 
 _NO_LIMIT = -1
-"""What an allocator without a bound answers."""
+"""Result of an allocator without a limit."""
 
 shape_function("BytesInUse", "BytesLimit", "MaxBytesInUse")(scalar_shape)
 not_differentiable("BytesInUse", "BytesLimit", "MaxBytesInUse")
@@ -36,8 +36,8 @@ def _max_bytes_in_use(xp: ArrayModule, *, ctx: KernelContext) -> Array:
     counted = ctx.session.allocators.get(ctx.device)
     if counted is None:
         raise UnimplementedError.of(
-            f"The most bytes in use at one time are not counted on {ctx.device}, a real GPU",
-            hint="ask for BytesInUse where the program needs most, or run it on a simulated GPU",
+            f"The peak memory use of {ctx.device}, a real GPU, is not recorded",
+            hint="use BytesInUse where memory use is highest, or run the program on a simulated GPU",
         )
     return np.array(counted.stats().peak_bytes_in_use, np.int64)
 

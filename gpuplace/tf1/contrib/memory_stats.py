@@ -1,4 +1,4 @@
-"""How much of a device's memory is in use: what its allocator counts when the op runs.
+"""Memory use of a device, as its allocator reports it when the op runs.
 
 Source: tensorflow/contrib/memory_stats/kernels/memory_stats_ops.cc, release 1.15.
 """
@@ -21,7 +21,7 @@ register_kernel("BytesLimit", "CPU")
 
 
 def BytesInUse(name: str | None = None) -> Tensor:
-    """How many bytes of the memory of the GPU that it is on are in use when it runs.
+    """Return the number of bytes in use on the op's GPU when it runs.
 
     Args:
         name: name of the op.
@@ -33,7 +33,7 @@ def BytesInUse(name: str | None = None) -> Tensor:
 
 
 def MaxBytesInUse(name: str | None = None) -> Tensor:
-    """The most bytes of the memory of the GPU that it is on that were in use at one time.
+    """Return the peak number of bytes in use on the op's GPU.
 
     Args:
         name: name of the op.
@@ -45,12 +45,12 @@ def MaxBytesInUse(name: str | None = None) -> Tensor:
 
 
 def BytesLimit(name: str | None = None) -> Tensor:
-    """How many bytes of its device's memory may be in use.
+    """Return the memory limit of the op's device.
 
     Args:
         name: name of the op.
 
     Returns:
-        An int64 scalar, in bytes; -1 where there is no bound, as on the CPU.
+        An int64 scalar, in bytes; -1 if there is no limit, as on the CPU.
     """
     return new("BytesLimit", name)

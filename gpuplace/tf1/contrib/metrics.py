@@ -1,4 +1,4 @@
-"""``tf.contrib.metrics``: those of ``tf.metrics`` under their older names, with predictions before labels.
+"""``tf.contrib.metrics``: ``tf.metrics`` under older names, with predictions before labels.
 
 Source: tensorflow/contrib/metrics/python/ops/metric_ops.py and metrics/classification.py, release 1.15.
 """
@@ -33,25 +33,25 @@ __all__ = [
 ]  # fmt: skip
 
 Metric = tuple[Tensor, Tensor]
-"""The value, and the op that updates it, whose result is the new value."""
+"""The value, and the update op, which returns the new value."""
 
 
 def accuracy(
     predictions: Tensor, labels: Tensor, weights: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """The share of predictions that are right, of this batch.
+    """Return the fraction of correct predictions in this batch.
 
     Args:
         predictions: classes.
-        labels: the true ones, of the same type and shape: integers, booleans or strings.
-        weights: a weight for each; None: 1.
+        labels: the true classes, of the same dtype and shape: integers, booleans or strings.
+        weights: weights of the predictions; None: 1.
         name: name of the ops' scope.
 
     Returns:
         A float32 scalar.
 
     Raises:
-        ValueError: a type is not supported, or the types differ.
+        ValueError: a dtype is not supported, or the dtypes differ.
     """
     predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
     if not (labels.dtype.is_integer or labels.dtype.is_bool or labels.dtype == string_type):
@@ -71,13 +71,13 @@ def accuracy(
 
 
 def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Tensor], list[Tensor]]:
-    """Values and updates of several metrics.
+    """Return the values and the updates of several metrics.
 
     Args:
-        *value_update_tuples: what the metrics gave.
+        *value_update_tuples: results of metrics.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no metrics.
     """
     if not value_update_tuples:
         raise ValueError("Expected at least one value_tensor/update_op pair")
@@ -87,21 +87,21 @@ def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Tensor], list[
 def aggregate_metric_map(
     names_to_tuples: Mapping[str, Metric],
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Values and updates of several metrics, by their names.
+    """Return the values and the updates of several metrics by name.
 
     Args:
-        names_to_tuples: name to what the metric gave.
+        names_to_tuples: name -> result of the metric.
     """
     values = {name: value for name, (value, _) in names_to_tuples.items()}
     return values, {name: update for name, (_, update) in names_to_tuples.items()}
 
 
 def _predictions_first(metric: Callable[..., Metric], name: str = "") -> Callable[..., Metric]:
-    """A metric of ``tf.metrics`` under its older name, which takes predictions before labels.
+    """Return a metric of ``tf.metrics`` under its older name, with predictions before labels.
 
     Args:
         metric: the function, whose docstring describes the arguments.
-        name: the older name; "": ``streaming_`` before that of now.
+        name: the older name; "": ``streaming_`` plus the current name.
     """
     labels, predictions, *rest = inspect.signature(metric).parameters.values()
     signature = inspect.Signature([predictions, labels, *rest])

@@ -1,4 +1,4 @@
-"""How large a graph's outputs and variables are.
+"""Sizes of a graph's outputs and variables.
 
 Source: tensorflow/contrib/slim/python/slim/model_analyzer.py, release 1.15.
 """
@@ -14,7 +14,7 @@ __all__ = ["analyze_ops", "analyze_vars", "tensor_description"]
 
 
 def tensor_description(var: Any) -> str:
-    """Type and shape of a tensor or variable, as in ``(float32 1x8x8x1024)``.
+    """Return the dtype and shape of a tensor or variable as text, such as ``(float32 1x8x8x1024)``.
 
     Args:
         var: the tensor or variable.
@@ -31,11 +31,11 @@ def _heading(text: str) -> None:
 
 
 def analyze_ops(graph: Graph, print_info: bool = False) -> int:
-    """How many elements the outputs of all ops have, as far as their shapes are known.
+    """Return the number of elements in the outputs of all ops with known shapes.
 
     Args:
         graph: the graph.
-        print_info: print those of each op.
+        print_info: whether to print the size of each op.
     """
     if print_info:
         _heading("Operations: name -> (type shapes) [size]")
@@ -43,21 +43,21 @@ def analyze_ops(graph: Graph, print_info: bool = False) -> int:
     for op in graph.get_operations():
         count = sum(map(_elements, op.outputs))
         if print_info:
-            shapes = ", ".join(tensor_description(one) for one in op.outputs if one.get_shape())
+            shapes = ", ".join(tensor_description(output) for output in op.outputs if output.get_shape())
             print(op.name, "\t->", shapes, f"[{count}]")
         total += count
     return total
 
 
 def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[int, int]:
-    """How large variables are.
+    """Return the total size of variables.
 
     Args:
         variables: the variables.
-        print_info: print the size of each.
+        print_info: whether to print the size of each.
 
     Returns:
-        Elements and bytes of all.
+        The number of elements and of bytes.
     """
     if print_info:
         _heading("Variables: name (type shape) [size]")

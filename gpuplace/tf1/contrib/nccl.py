@@ -1,14 +1,14 @@
-"""Sums and the like across GPUs, as NVIDIA's collectives compute them: every GPU gives a tensor, and gets the result.
+"""NCCL collectives across GPUs: every GPU contributes a tensor, and gets the result.
 
-The ops of one collective have a name in common, and wait for each other in every step. The last one to come computes
-the result for all::
+The ops of one collective share a name, and wait for each other in every step. The last one to arrive computes the
+result for all::
 
     GPU:0    x0 ── NcclAllReduce ─ ─ waits ─ ─ x0 + x1
     GPU:1    x1 ───── NcclAllReduce ────────── x0 + x1
 
-That takes one thread for each of them, which a step on simulated GPUs has.
+Each op therefore needs a thread, which a step on simulated GPUs provides.
 
-Source: tensorflow/python/ops/nccl_ops.py and core/nccl/nccl_manager.cc, release 1.15 (graphs, gradients, sentences).
+Source: tensorflow/python/ops/nccl_ops.py and core/nccl/nccl_manager.cc, release 1.15 (graphs, gradients, messages).
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _numbers = itertools.count()
 
 
 def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The sum of tensors on several GPUs, on each of them.
+    """Return the sum of tensors on several GPUs to each of them.
 
     All of the results have to be computed in the same step.
 
     Args:
-        tensors: alike in shape and type, each made where a GPU was asked for.
+        tensors: tensors of the same shape and dtype, each created in a device block for a GPU.
 
     Returns:
         The sum, for each tensor on its device.
 
     Raises:
-        ValueError: there are none, or one was made where no device was asked for.
+        ValueError: there are no tensors, or one has no device.
     """
     return _all("sum", tensors)
 
 
 def all_prod(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The product of tensors on several GPUs, on each of them; see ``all_sum``.
+    """Return the product of tensors on several GPUs to each of them; see ``all_sum``.
 
     Args:
-        tensors: alike in shape and type, each made where a GPU was asked for.
+        tensors: tensors of the same shape and dtype, each created in a device block for a GPU.
 
     Returns:
         The product, for each tensor on its device.
@@ -66,13 +66,13 @@ def all_prod(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def all_min(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The least of tensors on several GPUs, element by element, on each of them; see ``all_sum``.
+    """Return the element-wise minimum of tensors on several GPUs to each of them; see ``all_sum``.
 
     Args:
-        tensors: alike in shape and type, each made where a GPU was asked for.
+        tensors: tensors of the same shape and dtype, each created in a device block for a GPU.
 
     Returns:
-        The least elements, for each tensor on its device.
+        The minimum, for each tensor on its device.
 
     Raises:
         ValueError: as for ``all_sum``.
@@ -81,13 +81,13 @@ def all_min(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def all_max(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The greatest of tensors on several GPUs, element by element, on each of them; see ``all_sum``.
+    """Return the element-wise maximum of tensors on several GPUs to each of them; see ``all_sum``.
 
     Args:
-        tensors: alike in shape and type, each made where a GPU was asked for.
+        tensors: tensors of the same shape and dtype, each created in a device block for a GPU.
 
     Returns:
-        The greatest elements, for each tensor on its device.
+        The maximum, for each tensor on its device.
 
     Raises:
         ValueError: as for ``all_sum``.
@@ -96,16 +96,16 @@ def all_max(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors on several GPUs, on one of them: that of the device block around the call.
+    """Return the sum of tensors on several GPUs to one of them: the device of the block around the call.
 
     Args:
-        tensors: alike in shape and type, each made where a GPU was asked for.
+        tensors: tensors of the same shape and dtype, each created in a device block for a GPU.
 
     Returns:
         The sum.
 
     Raises:
-        ValueError: there are none, one was made where no device was asked for, or none is on the device of the sum.
+        ValueError: there are no tensors, one has no device, or none is on the device of the sum.
     """
     if not tensors:
         raise ValueError("Must pass >0 tensors to reduce operations")
@@ -118,16 +118,16 @@ def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def broadcast(tensor: Tensor) -> Tensor:
-    """A tensor that ops on other GPUs can take.
+    """Return a tensor as an input for ops on other GPUs.
 
     Args:
-        tensor: a tensor that was made where a GPU was asked for.
+        tensor: a tensor created in a device block for a GPU.
 
     Returns:
-        The same values.
+        A tensor with the same values.
 
     Raises:
-        ValueError: no device was asked for.
+        ValueError: the tensor has no device.
     """
     _check_device(tensor)
     with get_default_graph().device(tensor.device):
@@ -138,11 +138,11 @@ def _all(reduction: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     if not tensors:
         raise ValueError("Must pass >0 tensors to all reduce operations")
     shared_name = f"c{next(_numbers)}"
-    found = []
+    results = []
     for tensor in tensors:
         _check_device(tensor)
         with get_default_graph().device(tensor.device):
-            found.append(
+            results.append(
                 new(
                     "NcclAllReduce",
                     input=tensor,
@@ -151,7 +151,7 @@ def _all(reduction: str, tensors: Sequence[Tensor]) -> list[Tensor]:
                     shared_name=shared_name,
                 )
             )
-    return found
+    return results
 
 
 def _check_device(tensor: Tensor, expected: str = "") -> None:
@@ -193,7 +193,7 @@ def _reduce_gradient(op: Operation, grad: Tensor) -> Any:
 
 @gradient("NcclBroadcast")
 def _broadcast_gradient(op: Operation, grad: Tensor) -> Any:
-    parts = list(grad.op.inputs)  # of the sum, which is made anew where the tensor is
+    parts = list(grad.op.inputs)  # of the sum, which is computed again on the device of the tensor
     for part in parts:
         _check_device(part)
     with get_default_graph().device(op.device):
@@ -217,11 +217,11 @@ def _reduced(xp: Any, reduction: Any, values: Sequence[Any]) -> Any:
     return total
 
 
-class _Taker:
-    """One op of a collective, in one step.
+class _Member:
+    """An op of a collective, in one step.
 
     Args:
-        order: where its tensor stands among the others.
+        order: index of its tensor.
         value: the tensor.
     """
 
@@ -233,42 +233,42 @@ class _Taker:
 
 
 class _Collective:
-    """The ops of one name: those that have come, for each step."""
+    """The ops of one collective that have arrived, for each step."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._come: dict[Cancellation | None, list[_Taker]] = {}
+        self._come: dict[Cancellation | None, list[_Member]] = {}
 
     def join(
-        self, taker: _Taker, count: int, reduce: Callable[[Sequence[Any]], Any], session: Cancellation
+        self, member: _Member, count: int, reduce: Callable[[Sequence[Any]], Any], session: Cancellation
     ) -> Any:
-        """Gives a tensor, and waits for the result."""
+        """Contribute a tensor, and wait for the result."""
         step = step_limits().cancellation
 
         def give_up() -> None:
             with self._lock:
-                if not taker.wait.has_ended:
-                    self._come[step].remove(taker)
-                    taker.error = CancelledError.of("Collective operation was cancelled")
-                    taker.wait.end()
+                if not member.wait.has_ended:
+                    self._come[step].remove(member)
+                    member.error = CancelledError.of("Collective operation was cancelled")
+                    member.wait.end()
 
         with self._lock:
             come = self._come.setdefault(step, [])
-            come.append(taker)
+            come.append(member)
             if len(come) == count:
                 self._end(self._come.pop(step), reduce)
             elif step is None:
                 del self._come[step]
                 raise _alone(count)
-        taker.wait.wait(session, give_up)
-        if taker.error is not None:
-            raise taker.error
-        return taker.result
+        member.wait.wait(session, give_up)
+        if member.error is not None:
+            raise member.error
+        return member.result
 
     @staticmethod
-    def _end(come: list[_Taker], reduce: Callable[[Sequence[Any]], Any]) -> None:
-        come.sort(key=lambda one: one.order)
-        result = reduce([one.value for one in come])
+    def _end(come: list[_Member], reduce: Callable[[Sequence[Any]], Any]) -> None:
+        come.sort(key=lambda member: member.order)
+        result = reduce([member.value for member in come])
         for one in come:
             one.result = result.copy()
             one.wait.end()
@@ -276,8 +276,8 @@ class _Collective:
 
 def _alone(count: int) -> OpError:
     return UnimplementedError.of(
-        f"The {count} ops of a collective have to run together, and in this step they cannot",
-        hint="fetch all of its results in one step, on simulated GPUs, without loops and conditionals beside them",
+        f"The {count} ops of a collective have to run together, which is impossible in this step",
+        hint="fetch all of its results in one step on simulated GPUs, outside of loops and conditionals",
     )
 
 
@@ -287,9 +287,9 @@ def _all_reduce(
 ) -> Array:
     name = shared_name.decode() if isinstance(shared_name, bytes) else shared_name
     collective = ctx.session.get_or_create("", f"_nccl/{name}", _Collective)
-    taker = _Taker(ctx.op.name, value)
+    member = _Member(ctx.op.name, value)
     return collective.join(
-        taker, num_devices, lambda values: _reduced(xp, reduction, values), ctx.session.cancellation
+        member, num_devices, lambda values: _reduced(xp, reduction, values), ctx.session.cancellation
     )
 
 

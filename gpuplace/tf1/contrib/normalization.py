@@ -1,4 +1,4 @@
-"""Normalisation by batches and by examples: ``tf.contrib.layers.batch_norm`` and ``layer_norm``.
+"""Batch and layer normalisation: ``tf.contrib.layers.batch_norm`` and ``layer_norm``.
 
 Source: tensorflow/contrib/layers/python/layers/layers.py, release 1.15.
 """
@@ -55,67 +55,67 @@ def batch_norm(
     renorm_decay: float = 0.99,
     adjustment: Function | None = None,
 ) -> Tensor:
-    """Batch normalisation, with a learnt offset, and with a learnt factor where ``scale``.
+    """Apply batch normalisation, with a learned offset and, if ``scale`` is set, a learned factor.
 
     Args:
-        inputs: of a known rank.
-        decay: how much of the moving averages is kept.
-        center: add a learnt offset ``beta``.
-        scale: multiply by a learnt factor ``gamma``.
-        epsilon: added to the variance.
-        activation_fn: a function from tensor to tensor; None: nothing more is done.
-        param_initializers: initializers by the names of variables, a dict.
+        inputs: a tensor of known rank.
+        decay: decay of the moving averages.
+        center: whether to add a learned offset ``beta``.
+        scale: whether to multiply by a learned factor ``gamma``.
+        epsilon: a small number added to the variance.
+        activation_fn: an activation function; None: linear.
+        param_initializers: initializers by variable name, a dict.
         param_regularizers: regularizers of ``beta`` and ``gamma``, a dict.
-        updates_collections: where the updates of moving averages are collected; None: the output waits for them.
+        updates_collections: collections of the moving average updates; None: the output waits for them.
         is_training: whether to normalise by the batch: a bool, or a scalar bool tensor.
-        reuse: share the variables of the scope.
-        variables_collections: where else variables are collected: a list, or a dict by their names.
-        outputs_collections: where the output is collected.
-        trainable: collect ``beta`` and ``gamma`` among the trainable variables.
+        reuse: whether to reuse the variables of the scope.
+        variables_collections: further collections of the variables: a list, or a dict by variable name.
+        outputs_collections: collections of the output.
+        trainable: whether ``beta`` and ``gamma`` are trainable.
         batch_weights: not supported; None.
-        fused: use one op where possible; None: yes.
+        fused: whether to use one op where possible; None: yes.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         zero_debias_moving_mean: not supported; False.
-        scope: the variable scope; None: ``BatchNorm``, made unique.
-        renorm: batch renormalisation, see ``tf.layers.BatchNormalization``.
-        renorm_clipping: bounds of its corrections, ``rmax``, ``rmin`` and ``dmax``; None: there are none.
-        renorm_decay: how much of its averages is kept.
-        adjustment: while training, from the shape of the inputs to a scale and an offset of the normalised values.
+        scope: the variable scope; None: a unique scope from ``BatchNorm``.
+        renorm: whether to use batch renormalisation, see ``tf.layers.BatchNormalization``.
+        renorm_clipping: bounds of its corrections, ``rmax``, ``rmin`` and ``dmax``; None: no bounds.
+        renorm_decay: decay of its moving averages.
+        adjustment: for training: takes the shape of the inputs; returns a scale and an offset of the normalised values.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: an argument is not supported, or sizes are not known.
+        ValueError: an argument is not supported, or sizes are unknown.
     """
-    for argument, given in (
+    for argument, value in (
         ("batch_weights", batch_weights is not None),
         ("zero_debias_moving_mean", zero_debias_moving_mean),
     ):
-        if given:
-            raise ValueError(f"{argument} is not supported: leave it out, or build it with tf.nn.moments")
+        if value:
+            raise ValueError(f"{argument} is not supported: omit it, or normalise with tf.nn.moments")
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
     inputs = convert_to_tensor(inputs)
     rank = inputs.shape.ndims
-    wanted = {"beta": Zeros(), "gamma": Ones(), "moving_mean": Zeros(), "moving_variance": Ones()}
-    wanted |= param_initializers or {}
+    initializers = {"beta": Zeros(), "gamma": Ones(), "moving_mean": Zeros(), "moving_variance": Ones()}
+    initializers |= param_initializers or {}
     penalties = param_regularizers or {}
     delayed = updates_collections is GraphKeys.UPDATE_OPS or updates_collections == GraphKeys.UPDATE_OPS
     in_one_op = fused is not False and rank in (2, 4) and not renorm and adjustment is None
     by_hand = (rank == 2 or not delayed) if in_one_op else not delayed
     if by_hand and not in_one_op:
         raise ValueError(
-            f"updates_collections={updates_collections!r} is supported for inputs with 2 or 4 axes in one op: leave it "
-            "out and run the operations of tf.GraphKeys.UPDATE_OPS"
+            f"updates_collections={updates_collections!r} requires inputs with 2 or 4 axes in one op: omit it "
+            "and run the operations of tf.GraphKeys.UPDATE_OPS"
         )
     getter = None if by_hand else renaming_getter()
     with variable_scope(scope, "BatchNorm", [inputs], reuse=reuse, custom_getter=getter) as opened:
         if by_hand:
-            made = _Norm(
-                inputs, data_format, center, scale, wanted, penalties, trainable, variables_collections
+            norm = _FusedBatchNorm(
+                inputs, data_format, center, scale, initializers, penalties, trainable, variables_collections
             )
-            outputs = made.outputs(is_training, epsilon, decay, updates_collections)
+            outputs = norm.outputs(is_training, epsilon, decay, updates_collections)
         else:
             layer = normalization.BatchNormalization(
                 axis=1 if data_format == "NCHW" else -1,
@@ -123,10 +123,10 @@ def batch_norm(
                 epsilon=epsilon,
                 center=center,
                 scale=scale,
-                beta_initializer=wanted["beta"],
-                gamma_initializer=wanted["gamma"],
-                moving_mean_initializer=wanted["moving_mean"],
-                moving_variance_initializer=wanted["moving_variance"],
+                beta_initializer=initializers["beta"],
+                gamma_initializer=initializers["gamma"],
+                moving_mean_initializer=initializers["moving_mean"],
+                moving_variance_initializer=initializers["moving_variance"],
                 beta_regularizer=penalties.get("beta"),
                 gamma_regularizer=penalties.get("gamma"),
                 renorm=renorm,
@@ -147,8 +147,8 @@ def batch_norm(
         return result
 
 
-class _Norm:
-    """Batch normalisation in one op, for matrices as images of one pixel."""
+class _FusedBatchNorm:
+    """Fused batch normalisation; matrices are treated as images of one pixel."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class _Norm:
             return one, assign_moving_average(self.variance, variance, decay, zero_debias=False)
 
         def forced() -> Tensor:
-            with get_default_graph().control_dependencies([getattr(one, "op", one) for one in updates()]):
+            with get_default_graph().control_dependencies([getattr(op, "op", op) for op in updates()]):
                 return reshaping.identity(outputs)
 
         always = constant_value(training) if isinstance(training, Tensor) else training
@@ -239,26 +239,26 @@ def layer_norm(
     begin_params_axis: int = -1,
     scope: Any = None,
 ) -> Tensor:
-    """Normalises each example by its own mean and variance.
+    """Normalise each example by its own mean and variance.
 
     Args:
-        inputs: of a known rank.
-        center: add a learnt offset ``beta``.
-        scale: multiply by a learnt factor ``gamma``.
-        activation_fn: a function from tensor to tensor; None: nothing more is done.
-        reuse: share the variables of the scope.
-        variables_collections: where else variables are collected: a list, or a dict by their names.
-        outputs_collections: where the output is collected.
-        trainable: collect the variables among the trainable ones.
-        begin_norm_axis: the first axis that mean and variance are of.
-        begin_params_axis: the first axis that ``beta`` and ``gamma`` have.
-        scope: the variable scope; None: ``LayerNorm``, made unique.
+        inputs: a tensor of known rank.
+        center: whether to add a learned offset ``beta``.
+        scale: whether to multiply by a learned factor ``gamma``.
+        activation_fn: an activation function; None: linear.
+        reuse: whether to reuse the variables of the scope.
+        variables_collections: further collections of the variables: a list, or a dict by variable name.
+        outputs_collections: collections of the output.
+        trainable: whether the variables are trainable.
+        begin_norm_axis: the first axis of mean and variance.
+        begin_params_axis: the first axis of ``beta`` and ``gamma``.
+        scope: the variable scope; None: a unique scope from ``LayerNorm``.
 
     Returns:
-        A tensor of the same type and shape.
+        A tensor of the same dtype and shape.
 
     Raises:
-        ValueError: the rank or sizes are not known, or there are no such axes.
+        ValueError: the rank or sizes are unknown, or an axis is out of range.
     """
     with variable_scope(scope, "LayerNorm", [inputs], reuse=reuse) as opened:
         inputs = convert_to_tensor(inputs)
@@ -291,8 +291,8 @@ def layer_norm(
         beta = variable("beta", Zeros()) if center else None
         gamma = variable("gamma", Ones()) if scale else None
         mean, variance = moments(inputs, [*range(begin, rank)], keep_dims=True)
-        least = 1e-3 if dtype.name == "float16" else 1e-12
-        outputs: Any = batch_normalization(inputs, mean, variance, beta, gamma, least)
+        epsilon = 1e-3 if dtype.name == "float16" else 1e-12
+        outputs: Any = batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(inputs.shape)
         outputs = outputs if activation_fn is None else activation_fn(outputs)
         result = collect_named_outputs(outputs_collections, opened.name, outputs)

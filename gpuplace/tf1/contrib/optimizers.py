@@ -32,7 +32,7 @@ from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 from gpuplace.ops.variables.init_ops import Constant, Zeros
 from gpuplace.ops.variables.initialization import trainable_variables
 from gpuplace.ops.variables.variable_scope import get_variable, variable_scope
-from gpuplace.tf1.contrib.gradients import Gradients, times, values_of
+from gpuplace.tf1.contrib.gradients import Gradients, scaled, values_of
 from gpuplace.tf1.train.ftrl import FtrlOptimizer
 from gpuplace.typing import Function, TensorLike, VariableLike
 
@@ -51,14 +51,14 @@ OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Optimizer]] = {
     "RMSProp": RMSPropOptimizer,
     "SGD": GradientDescentOptimizer,
 }
-"""The names for ``optimize_loss`` -> what makes the optimizer of a learning rate."""
+"""Optimizer name in ``optimize_loss`` -> function that creates it from a learning rate."""
 
 OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm"]
-"""What ``optimize_loss`` can summarise."""
+"""Summaries that ``optimize_loss`` can add."""
 
 
 def _rate(learning_rate: TensorLike) -> Any:
-    """The learning rate as a tensor or variable; None where there is none."""
+    """Return the learning rate as a tensor or variable; None if there is none."""
     if learning_rate is None or (isinstance(learning_rate, Tensor) and learning_rate.get_shape().ndims == 0):
         return learning_rate
     if not isinstance(learning_rate, float):
@@ -77,16 +77,16 @@ def _optimizer(optimizer: Any, rate: TensorLike) -> Optimizer:
                 f"Learning rate is None, but should be specified if optimizer is string ({optimizer})."
             )
         if optimizer not in OPTIMIZER_CLS_NAMES:
-            known = ", ".join(OPTIMIZER_CLS_NAMES)
-            raise ValueError(f"Optimizer name should be one of [{known}], you provided {optimizer}.")
+            names = ", ".join(OPTIMIZER_CLS_NAMES)
+            raise ValueError(f"Optimizer name should be one of [{names}], you provided {optimizer}.")
         return OPTIMIZER_CLS_NAMES[optimizer](learning_rate=rate)
     if isinstance(optimizer, type) and issubclass(optimizer, Optimizer):
         if rate is None:
             raise ValueError(
                 f"Learning rate is None, but should be specified if optimizer is class ({optimizer})."
             )
-        made: Optimizer = optimizer(learning_rate=rate)  # type: ignore[call-arg]
-        return made
+        created: Optimizer = optimizer(learning_rate=rate)  # type: ignore[call-arg]
+        return created
     if isinstance(optimizer, Optimizer):
         return optimizer
     if not callable(optimizer):
@@ -114,14 +114,14 @@ def _with_noise(gradients: Gradients, scale: TensorLike) -> Gradients:
 
 
 def _multiplied(gradients: Gradients, multipliers: Mapping[Any, Any]) -> Gradients:
-    found: Gradients = []
+    scaled_gradients: Gradients = []
     for gradient, variable in gradients:
         key = variable if variable in multipliers else variable.name
         if gradient is not None and key in multipliers:
             factor: Any = cast.cast(multipliers[key], gradient.dtype)
-            gradient = times(gradient, factor)
-        found.append((gradient, variable))
-    return found
+            gradient = scaled(gradient, factor)
+        scaled_gradients.append((gradient, variable))
+    return scaled_gradients
 
 
 def _clipped(gradients: Gradients, clip: Any) -> Gradients:
@@ -157,7 +157,7 @@ def optimize_loss(
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
 ) -> Tensor:
-    """The loss as a tensor that, when it runs, also trains.
+    """Return the loss as a tensor whose evaluation also trains.
 
     >>> import gpuplace as tf
     >>> width = tf.get_variable("width", [], initializer=tf.constant_initializer(3.0))
@@ -170,27 +170,27 @@ def optimize_loss(
 
     Args:
         loss: a scalar.
-        global_step: what is counted up, a variable; None: the graph's own, where there is one.
+        global_step: the variable to increment; None: the graph's own, if there is one.
         learning_rate: a float, a scalar tensor, or None.
-        optimizer: a name of ``OPTIMIZER_CLS_NAMES``, an optimizer, a class of them, or a function that makes one of
-            the rate, or of nothing where the rate is None.
-        gradient_noise_scale: factor of normal noise that is added to the gradients; None: none is.
-        gradient_multipliers: variable or its name to a factor of its gradient.
-        clip_gradients: the largest norm of all gradients together, or a function from the pairs of gradient and
-            variable to such pairs; None: they are not clipped.
-        learning_rate_decay_fn: from the rate and the step to the rate then.
-        update_ops: what runs before the loss; None: the graph's ``UPDATE_OPS``.
-        variables: what is trained; None: all trainable variables.
+        optimizer: a name in ``OPTIMIZER_CLS_NAMES``, an optimizer, an optimizer class, or a function that creates one
+            from the rate, or without arguments if the rate is None.
+        gradient_noise_scale: factor of normal noise added to the gradients; None: no noise.
+        gradient_multipliers: variable or its name -> factor of its gradient.
+        clip_gradients: maximum global norm of the gradients, or a function that transforms pairs of gradient and
+            variable; None: no clipping.
+        learning_rate_decay_fn: takes the rate and the step; returns the decayed rate.
+        update_ops: operations to run before the loss; None: the graph's ``UPDATE_OPS``.
+        variables: the variables to train; None: all trainable ones.
         name: name of the scope.
         summaries: some of ``OPTIMIZER_SUMMARIES``; None: the loss, the rate and the norm.
         colocate_gradients_with_ops: as for ``compute_gradients``.
-        increment_global_step: whether the step is counted up.
+        increment_global_step: whether to increment the step.
 
     Returns:
         The loss, a scalar.
 
     Raises:
-        ValueError: an argument is of the wrong kind, or an optimizer lacks its rate, a decay its step.
+        ValueError: an argument has the wrong type, or the optimizer has no rate, or the decay has no step.
     """
     loss = convert_to_tensor(loss)
     assert_scalar(loss)
@@ -207,8 +207,8 @@ def optimize_loss(
         shown = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else summaries
         for one in shown:
             if one not in OPTIMIZER_SUMMARIES:
-                known = ", ".join(OPTIMIZER_SUMMARIES)
-                raise ValueError(f"Summaries should be one of [{known}], you provided {one}.")
+                names = ", ".join(OPTIMIZER_SUMMARIES)
+                raise ValueError(f"Summaries should be one of [{names}], you provided {one}.")
         if rate is not None and learning_rate_decay_fn is not None:
             if global_step is None:
                 raise ValueError("global_step is required for learning_rate_decay_fn.")
@@ -255,16 +255,16 @@ def adaptive_clipping_fn(
     epsilon: float = 1e-8,
     name: str | None = None,
 ) -> Callable[[Gradients], Gradients]:
-    """A function for ``clip_gradients`` that follows how long gradients usually are.
+    """Return a function for ``clip_gradients`` that adapts to the usual gradient norm.
 
     Args:
-        std_factor: gradients longer than the mean by so many standard deviations, both of the logarithm of their
-            norm, are scaled to the mean.
-        decay: how much of the running mean is kept in a step.
-        static_max_norm: the longest at all; None: no such bound.
-        global_step: the number of steps, by which the mean moves faster at first; None: it does not.
-        report_summary: add a summary of the longest norm allowed.
-        epsilon: added to norms and variances.
+        std_factor: number of standard deviations above the mean, both of the log norm, beyond which gradients are
+            scaled to the mean.
+        decay: decay of the running mean.
+        static_max_norm: absolute maximum norm; None: no maximum.
+        global_step: the step, for a faster initial mean; None: constant decay.
+        report_summary: whether to add a summary of the maximum norm.
+        epsilon: a small number added to norms and variances.
         name: name of the scope.
 
     Returns:
@@ -296,6 +296,6 @@ def adaptive_clipping_fn(
         factor = where(norm < longest, ones_like(norm), usual / norm)
         if static_max_norm is not None:
             factor = elementwise.minimum(static_max_norm / norm, factor)
-        return [(None if grad is None else times(grad, factor), variable) for grad, variable in gradients]
+        return [(None if grad is None else scaled(grad, factor), variable) for grad, variable in gradients]
 
     return clip

@@ -52,10 +52,10 @@ def _scaled(scale: Any, scope: str | None, default: str, norm: Callable[[Any], T
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """A regularizer: ``scale`` times the sum of magnitudes.
+    """Return an L1 regularizer: ``scale`` times the sum of absolute values.
 
     Args:
-        scale: the factor, a float from 0 up; 0 gives no loss.
+        scale: the factor, a non-negative float; 0: no loss.
         scope: name of the ops' scope.
 
     Raises:
@@ -65,7 +65,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """A regularizer: ``scale`` times half the sum of squares.
+    """Return an L2 regularizer: ``scale`` times half the sum of squares.
 
     >>> import gpuplace as tf
     >>> loss = tf.contrib.layers.l2_regularizer(0.1)(tf.constant([3.0, 4.0]))
@@ -73,7 +73,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     1.25
 
     Args:
-        scale: the factor, a float from 0 up; 0 gives no loss.
+        scale: the factor, a non-negative float; 0: no loss.
         scope: name of the ops' scope.
 
     Raises:
@@ -85,11 +85,11 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 def l1_l2_regularizer(
     scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of an L1 and an L2 regularizer.
+    """Return the sum of an L1 and an L2 regularizer.
 
     Args:
-        scale_l1: factor of the first.
-        scale_l2: factor of the second.
+        scale_l1: factor of the L1 regularizer.
+        scale_l2: factor of the L2 regularizer.
         scope: name of the ops' scope.
 
     Raises:
@@ -100,43 +100,43 @@ def l1_l2_regularizer(
 
 
 def sum_regularizer(regularizer_list: Sequence[Any], scope: str | None = None) -> Regularizer | None:
-    """A regularizer: the sum of several.
+    """Return the sum of several regularizers.
 
     Args:
-        regularizer_list: the regularizers; None among them is left out.
+        regularizer_list: the regularizers; None entries are ignored.
         scope: name of the ops' scope.
 
     Returns:
-        A regularizer; None where there are none.
+        A regularizer; None if there are none.
     """
-    chosen = [one for one in regularizer_list if one is not None]
+    chosen = [item for item in regularizer_list if item is not None]
     if not chosen:
         return None
 
     def regularizer(weights: TensorLike) -> Tensor | None:
         with name_scope(scope, "sum_regularizer", [weights]) as name:
-            losses = [loss for loss in [one(weights) for one in chosen] if loss is not None]
+            losses = [loss for loss in [item(weights) for item in chosen] if loss is not None]
             return add_n(losses, name=name) if losses else None
 
     return regularizer
 
 
 def apply_regularization(regularizer: Function, weights_list: Sequence[Any] | None = None) -> Tensor:
-    """The sum of the losses of variables, also collected among the regularization losses.
+    """Return the sum of the variables' losses, and add it to the collection of regularization losses.
 
     Args:
-        regularizer: a function from a variable to a scalar loss.
-        weights_list: the variables; None: those collected under ``tf.GraphKeys.WEIGHTS``.
+        regularizer: takes a variable, returns a scalar loss.
+        weights_list: the variables; None: the collection ``tf.GraphKeys.WEIGHTS``.
 
     Raises:
-        ValueError: there are none, or a loss is no scalar.
+        ValueError: there are no variables, or a loss is not a scalar.
     """
     weights = list(weights_list or get_default_graph().get_collection(GraphKeys.WEIGHTS))
     if not weights:
         raise ValueError("No weights to regularize.")
     with name_scope("get_regularization_penalty", None, weights) as scope:
-        losses = [regularizer(one) for one in weights]
-        losses = [constant(0.0) if one is None else one for one in losses]
+        losses = [regularizer(weight) for weight in weights]
+        losses = [constant(0.0) if loss is None else loss for loss in losses]
         for one in losses:
             if one.shape.ndims != 0:
                 raise ValueError(
@@ -154,17 +154,17 @@ def variance_scaling_initializer(
     seed: int | None = None,
     dtype: DTypeLike = float32,
 ) -> Callable[..., Tensor]:
-    """An initializer that keeps the scale of what flows through layers.
+    """Return an initializer that preserves the scale of activations across layers.
 
     Args:
-        factor: of the variance.
-        mode: by what it is divided: ``"FAN_IN"``, the number of inputs, ``"FAN_OUT"``, of outputs, or ``"FAN_AVG"``.
-        uniform: draw from a uniform distribution; otherwise from a truncated normal one.
+        factor: factor of the variance.
+        mode: the divisor: ``"FAN_IN"``, the number of inputs, ``"FAN_OUT"``, of outputs, or ``"FAN_AVG"``.
+        uniform: whether the distribution is uniform; otherwise it is truncated normal.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: type of the values, a floating one.
+        dtype: dtype of the values, floating.
 
     Raises:
-        TypeError: another ``dtype`` or ``mode``.
+        TypeError: ``dtype`` or ``mode`` is not supported.
     """
     if not as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")
@@ -173,9 +173,9 @@ def variance_scaling_initializer(
 
     def initializer(shape: Any, dtype: DTypeLike = dtype, partition_info: Any = None) -> Tensor:
         sizes = [int(size) for size in shape]
-        rest = math.prod(sizes[:-2]) if len(sizes) > 1 else 1
-        fan_in = float((sizes[-2] if len(sizes) > 1 else sizes[-1]) * rest) if sizes else 1.0
-        fan_out = float(sizes[-1] * rest) if sizes else 1.0
+        receptive_field = math.prod(sizes[:-2]) if len(sizes) > 1 else 1
+        fan_in = float((sizes[-2] if len(sizes) > 1 else sizes[-1]) * receptive_field) if sizes else 1.0
+        fan_out = float(sizes[-1] * receptive_field) if sizes else 1.0
         count = {"FAN_IN": fan_in, "FAN_OUT": fan_out, "FAN_AVG": (fan_in + fan_out) / 2.0}[mode]
         if uniform:
             limit = math.sqrt(3.0 * factor / count)
@@ -188,15 +188,15 @@ def variance_scaling_initializer(
 def xavier_initializer(
     uniform: bool = True, seed: int | None = None, dtype: DTypeLike = float32
 ) -> Callable[..., Tensor]:
-    """Glorot's initializer: the variance is one over the mean of the numbers of inputs and outputs.
+    """Return Glorot's initializer: the variance is 1 over the mean of the numbers of inputs and outputs.
 
     Args:
-        uniform: draw from a uniform distribution; otherwise from a truncated normal one.
+        uniform: whether the distribution is uniform; otherwise it is truncated normal.
         seed: seed of the random op; None: see ``set_random_seed``.
-        dtype: type of the values, a floating one.
+        dtype: dtype of the values, floating.
 
     Raises:
-        TypeError: another ``dtype``.
+        TypeError: ``dtype`` is not supported.
     """
     return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 

@@ -1,4 +1,4 @@
-"""Losses of sequences.
+"""Sequence losses.
 
 Source: tensorflow/contrib/seq2seq/python/ops/loss.py, release 1.15.
 """
@@ -31,32 +31,32 @@ def sequence_loss(
     softmax_loss_function: Function | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The weighted cross entropy of sequences.
+    """Return the weighted cross entropy of sequences.
 
     Args:
         logits: ``[batch, time, classes]``.
         targets: the true classes, integers, ``[batch, time]``.
         weights: a weight for each step, ``[batch, time]``.
-        average_across_timesteps: divide by the weights of the steps.
-        average_across_batch: divide by the weights of the batch.
-        sum_over_timesteps: divide by the number of steps with a weight.
-        sum_over_batch: divide by the number of sequences with a weight.
-        softmax_loss_function: takes ``labels`` and ``logits`` and gives losses; None: cross entropy.
+        average_across_timesteps: whether to divide by the weights of the steps.
+        average_across_batch: whether to divide by the weights of the batch.
+        sum_over_timesteps: whether to divide by the number of steps with a weight.
+        sum_over_batch: whether to divide by the number of sequences with a weight.
+        softmax_loss_function: takes ``labels`` and ``logits`` and returns losses; None: cross entropy.
         name: name of the ops' scope.
 
     Returns:
-        A scalar, or with one axis or two where these are not averaged or summed.
+        A scalar, or a tensor with the axes that are neither averaged nor summed.
 
     Raises:
-        ValueError: other ranks, or both ways for one axis.
+        ValueError: a rank is wrong, or an axis is both averaged and summed.
     """
-    for what, tensor, rank, wanted in (
+    for what, tensor, rank, described in (
         ("Logits", logits, 3, "[batch_size x sequence_length x logits]"),
         ("Targets", targets, 2, "[batch_size x sequence_length]"),
         ("Weights", weights, 2, "[batch_size x sequence_length]"),
     ):
         if tensor.shape.ndims != rank:
-            raise ValueError(f"{what} must be a {wanted} tensor")
+            raise ValueError(f"{what} must be a {described} tensor")
     for axis, averaged, summed in (
         ("timesteps", average_across_timesteps, sum_over_timesteps),
         ("batch", average_across_batch, sum_over_batch),

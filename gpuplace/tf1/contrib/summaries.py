@@ -1,4 +1,4 @@
-"""Summaries of whole collections: ``tf.contrib.layers.summarize_*``.
+"""Summaries of collections: ``tf.contrib.layers.summarize_*``.
 
 Source: tensorflow/contrib/layers/python/layers/summaries.py, release 1.15.
 """
@@ -26,14 +26,14 @@ __all__ = [
 
 
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Tensor | None:
-    """A scalar summary of a scalar, a histogram of any other tensor.
+    """Return a scalar summary of a scalar, or a histogram of any other tensor.
 
     Args:
-        tensor: a tensor or variable of numbers.
-        tag: name of the summary; None: that of the tensor's op and ``_summary``.
+        tensor: a numeric tensor or variable.
+        tag: name of the summary; None: the name of the tensor's op plus ``_summary``.
 
     Returns:
-        The summary; None for strings and booleans, which have none.
+        The summary; None for strings and booleans.
     """
     if tensor.dtype.base_dtype == string_type or tensor.dtype.is_bool:
         return None
@@ -42,10 +42,10 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Tensor | None:
 
 
 def summarize_activation(op: Tensor) -> Tensor:
-    """A histogram of an activation, and for ReLUs the shares of what they cut off.
+    """Add a histogram of an activation, and for ReLUs the fraction of clipped elements.
 
     Args:
-        op: the activation's output.
+        op: the output of the activation.
 
     Returns:
         The histogram.
@@ -63,11 +63,11 @@ def summarize_activation(op: Tensor) -> Tensor:
 
 
 def summarize_tensors(tensors: Iterable[Any], summarizer: Function = summarize_tensor) -> list[Any]:
-    """A summary of each tensor.
+    """Return a summary of each tensor.
 
     Args:
         tensors: tensors and variables.
-        summarizer: from one of them to its summary.
+        summarizer: returns the summary of a tensor.
     """
     return [summarizer(tensor) for tensor in tensors]
 
@@ -75,21 +75,21 @@ def summarize_tensors(tensors: Iterable[Any], summarizer: Function = summarize_t
 def summarize_collection(
     collection: str, name_filter: str | None = None, summarizer: Function = summarize_tensor
 ) -> list[Any]:
-    """A summary of each tensor in a collection.
+    """Return a summary of each tensor in a collection.
 
     Args:
-        collection: its key.
-        name_filter: what the names of ops have to match from their beginning, a regular expression; None: all.
-        summarizer: from a tensor to its summary.
+        collection: name of the collection.
+        name_filter: a regular expression that must match the start of the ops' names; None: all.
+        summarizer: returns the summary of a tensor.
     """
-    found = get_default_graph().get_collection(collection)
+    tensors = get_default_graph().get_collection(collection)
     return summarize_tensors(
-        [one for one in found if name_filter is None or re.match(name_filter, one.op.name)], summarizer
+        [x for x in tensors if name_filter is None or re.match(name_filter, x.op.name)], summarizer
     )
 
 
 def summarize_variables(name_filter: str | None = None, summarizer: Function = summarize_tensor) -> list[Any]:
-    """A summary of each global variable.
+    """Return a summary of each global variable.
 
     Args:
         name_filter: as for ``summarize_collection``.
@@ -99,7 +99,7 @@ def summarize_variables(name_filter: str | None = None, summarizer: Function = s
 
 
 def summarize_weights(name_filter: str | None = None, summarizer: Function = summarize_tensor) -> list[Any]:
-    """A summary of each tensor among the graph's weights.
+    """Return a summary of each tensor in the collection of weights.
 
     Args:
         name_filter: as for ``summarize_collection``.
@@ -109,7 +109,7 @@ def summarize_weights(name_filter: str | None = None, summarizer: Function = sum
 
 
 def summarize_biases(name_filter: str | None = None, summarizer: Function = summarize_tensor) -> list[Any]:
-    """A summary of each tensor among the graph's biases.
+    """Return a summary of each tensor in the collection of biases.
 
     Args:
         name_filter: as for ``summarize_collection``.
@@ -121,7 +121,7 @@ def summarize_biases(name_filter: str | None = None, summarizer: Function = summ
 def summarize_activations(
     name_filter: str | None = None, summarizer: Function = summarize_activation
 ) -> list[Any]:
-    """A summary of each tensor among the graph's activations.
+    """Return a summary of each tensor in the collection of activations.
 
     Args:
         name_filter: as for ``summarize_collection``.

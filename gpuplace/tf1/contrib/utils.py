@@ -1,7 +1,7 @@
-"""``tf.contrib.layers.utils``: outputs collected under further names, and sizes in several forms.
+"""``tf.contrib.layers.utils``: collections of outputs with aliases, and sizes in several forms.
 
-A tensor that a layer collects has the layer's name as alias, so that a collection can be turned into a dict of a
-net's end points.
+A tensor that a layer adds to a collection has the layer's name as its alias, so that the collection can be converted to
+a dict of end points.
 
 Source: tensorflow/contrib/layers/python/layers/utils.py, release 1.15.
 """
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class NamedOutputs(NamedTuple):
-    """Outputs and their name."""
+    """Outputs with a name."""
 
     name: str
     """The name."""
@@ -36,11 +36,11 @@ class NamedOutputs(NamedTuple):
 
 
 def append_tensor_alias(tensor: Tensor, alias: str) -> Tensor:
-    """Gives a tensor one more alias.
+    """Add an alias to a tensor.
 
     Args:
         tensor: the tensor.
-        alias: the name; a ``/`` at its end is left out.
+        alias: the alias, without a ``/`` at its end.
 
     Returns:
         The tensor.
@@ -50,11 +50,11 @@ def append_tensor_alias(tensor: Tensor, alias: str) -> Tensor:
 
 
 def collect_named_outputs(collections: Any, alias: str, outputs: Tensor) -> Tensor:
-    """Puts a tensor into collections under an alias.
+    """Add a tensor to collections under an alias.
 
     Args:
-        collections: one or a list; None: nothing is done.
-        alias: the name.
+        collections: one or a list; None: do nothing.
+        alias: the alias.
         outputs: the tensor.
 
     Returns:
@@ -67,7 +67,7 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Tensor) -> Tens
 
 
 def get_tensor_aliases(tensor: Tensor) -> list[str]:
-    """A tensor's aliases or, where it has none, its name.
+    """Return a tensor's aliases or, if it has none, its name.
 
     Args:
         tensor: the tensor.
@@ -76,7 +76,7 @@ def get_tensor_aliases(tensor: Tensor) -> list[str]:
 
 
 def gather_tensors_aliases(tensors: Iterable[Tensor]) -> list[str]:
-    """The aliases of several tensors in one list.
+    """Return the aliases of several tensors in one list.
 
     Args:
         tensors: the tensors.
@@ -85,30 +85,30 @@ def gather_tensors_aliases(tensors: Iterable[Tensor]) -> list[str]:
 
 
 def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> OrderedDict[str, Tensor]:
-    """Alias to tensor of a collection.
+    """Return a dict from alias to tensor of a collection.
 
     Args:
-        collection: its name.
-        clear_collection: empty it.
+        collection: name of the collection.
+        clear_collection: whether to empty it.
     """
     graph = get_default_graph()
-    found = OrderedDict(
+    tensors = OrderedDict(
         (alias, tensor) for tensor in graph.get_collection(collection) for alias in get_tensor_aliases(tensor)
     )
     if clear_collection:
         graph.clear_collection(collection)
-    return found
+    return tensors
 
 
 def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
-    """A value, or that of a tensor where it is known without a run; else None.
+    """Return a value, or the static value of a tensor; otherwise None.
 
     Args:
         value_or_tensor_or_var: the value, tensor, or variable.
-        dtype: the type that a tensor must have; None: any.
+        dtype: the required dtype of a tensor; None: any.
 
     Raises:
-        ValueError: there is none, or a tensor of another type.
+        ValueError: the value is None, or a tensor has another dtype.
     """
     if value_or_tensor_or_var is None:
         raise ValueError("value_or_tensor_or_var cannot be None")
@@ -120,15 +120,15 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
 
 
 def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> Any:
-    """What one of two functions gives.
+    """Return the result of one of two functions.
 
     Args:
-        pred: which: the first where it is true.
-        fn1: the first.
-        fn2: the second.
+        pred: whether to call the first function.
+        fn1: the first function.
+        fn2: the second function.
 
     Raises:
-        TypeError: one of them cannot be called.
+        TypeError: a function is not callable.
     """
     for name, function in (("fn1", fn1), ("fn2", fn2)):
         if not callable(function):
@@ -137,24 +137,24 @@ def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> An
 
 
 def smart_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any], name: str | None = None) -> Any:
-    """What one of two functions gives: chosen at once where the predicate is known, else when the graph runs.
+    """Return the result of one of two functions, selected now if the predicate is static, otherwise at run time.
 
     Args:
-        pred: a bool, or scalar bool tensor.
-        fn1: for true.
-        fn2: for false.
-        name: name scope of the ops that choose.
+        pred: a bool, or a scalar bool tensor.
+        fn1: the function for True.
+        fn2: the function for False.
+        name: name scope of the conditional.
     """
-    known = constant_value(pred)
-    return cond(pred, fn1, fn2, name=name) if known is None else static_cond(known, fn1, fn2)
+    static_pred = constant_value(pred)
+    return cond(pred, fn1, fn2, name=name) if static_pred is None else static_cond(static_pred, fn1, fn2)
 
 
 def get_variable_collections(variables_collections: Any, name: str) -> Any:
-    """The collections for variables of a name.
+    """Return the collections for variables with a name.
 
     Args:
-        variables_collections: a list for all, or a dict by name.
-        name: the variables' name.
+        variables_collections: a list for all variables, or a dict by name.
+        name: name of the variables.
     """
     return (
         variables_collections.get(name) if isinstance(variables_collections, dict) else variables_collections
@@ -173,40 +173,40 @@ def _size(shape: TensorShape, axis: int, min_rank: int) -> int:
 
 
 def channel_dimension(shape: TensorShape, data_format: str, min_rank: int = 1) -> int:
-    """How many channels there are.
+    """Return the number of channels.
 
     Args:
-        shape: of the images.
+        shape: shape of the images.
         data_format: ``"channels_first"`` or ``"channels_last"``.
-        min_rank: how many axes there must be.
+        min_rank: minimum number of axes.
 
     Raises:
-        ValueError: fewer axes, or the number is not known.
+        ValueError: there are fewer axes, or the number is unknown.
     """
     return _size(shape, 1 if data_format == "channels_first" else -1, min_rank)
 
 
 def last_dimension(shape: TensorShape, min_rank: int = 1) -> int:
-    """The size of the last axis.
+    """Return the size of the last axis.
 
     Args:
         shape: the shape.
-        min_rank: how many axes there must be.
+        min_rank: minimum number of axes.
 
     Raises:
-        ValueError: fewer axes, or the size is not known.
+        ValueError: there are fewer axes, or the size is unknown.
     """
     return _size(shape, -1, min_rank)
 
 
 def two_element_tuple(int_or_tuple: Any) -> tuple[Any, Any]:
-    """Height and width.
+    """Return height and width.
 
     Args:
         int_or_tuple: both, or one number for both.
 
     Raises:
-        ValueError: anything else.
+        ValueError: it is something else.
     """
     if isinstance(int_or_tuple, (list, tuple)):
         if len(int_or_tuple) != 2:
@@ -220,24 +220,24 @@ def two_element_tuple(int_or_tuple: Any) -> tuple[Any, Any]:
 
 
 def n_positive_integers(n: Any, value: Any) -> tuple[int, ...]:
-    """Some positive integers.
+    """Return a tuple of positive integers.
 
     >>> n_positive_integers(2, 3), n_positive_integers(3, [1, 2, 3])
     ((3, 3), (1, 2, 3))
 
     Args:
-        n: how many.
-        value: a sequence of them, or one for all.
+        n: length of the tuple.
+        value: a sequence of integers, or one for all.
 
     Raises:
-        ValueError: another number of them, or one that is not positive.
+        ValueError: the length is wrong, or a number is not positive.
     """
     if int(n) != n or n < 1:
         raise ValueError("n must be a positive integer")
     values = list(value) if isinstance(value, (list, tuple, TensorShape)) else [value] * int(n)
     if len(values) != n:
         raise ValueError(f"Expected sequence of {n} positive integers, but received {value!r}")
-    numbers = tuple(int(one) for one in values)
+    numbers = tuple(int(value) for value in values)
     for number in numbers:
         if number < 1:
             raise ValueError(f"expected positive integer, but received {number}")

@@ -1,4 +1,4 @@
-"""Variables of models and where they are collected.
+"""Model variables and their collections.
 
 Source: tensorflow/contrib/framework/python/ops/variables.py, release 1.15.
 """
@@ -38,27 +38,27 @@ def variable(
     custom_getter: Function | None = None,
     use_resource: bool | None = None,
 ) -> Any:
-    """``get_variable`` with a device of its own.
+    """Return a variable from ``get_variable``, with a requested device.
 
     Args:
-        name: as for ``get_variable``, as are the others but for ``device`` and ``custom_getter``.
-        shape: its sizes.
-        dtype: its type.
-        initializer: its initial value; None: the scope's initializer.
-        regularizer: from the variable to a scalar loss.
-        trainable: collect it among the trainable variables.
-        collections: where to collect it; None: among the global variables.
-        caching_device: where it is read for its consumers.
-        device: where it is requested, as for ``tf.device``.
+        name: name of the variable; ``get_variable`` describes all arguments but ``device`` and ``custom_getter``.
+        shape: its shape.
+        dtype: its dtype.
+        initializer: initializer; None: the scope's.
+        regularizer: returns a scalar loss for the variable.
+        trainable: whether it is trainable.
+        collections: its collections; None: the global variables.
+        caching_device: device on which its value is cached for reads.
+        device: its requested device, as for ``tf.device``.
         partitioner: as for ``get_variable``.
-        custom_getter: what gets it instead of ``get_variable``.
-        use_resource: make a resource variable.
+        custom_getter: called in place of ``get_variable``.
+        use_resource: whether to create a resource variable.
 
     Returns:
         The variable.
 
     Raises:
-        ValueError: as ``get_variable``.
+        ValueError: as for ``get_variable``.
     """
     keys = list(collections if collections is not None else [GraphKeys.GLOBAL_VARIABLES])
     keys = list(dict.fromkeys([*keys, GraphKeys.GLOBAL_VARIABLES]))
@@ -93,31 +93,31 @@ def model_variable(
     custom_getter: Function | None = None,
     use_resource: bool | None = None,
 ) -> Any:
-    """A variable that is also collected among the model's variables.
+    """Return a variable that is also added to the collection of model variables.
 
     Args:
-        name: as for ``variable``, as are the others.
-        shape: its sizes.
-        dtype: its type.
-        initializer: its initial value; None: the scope's initializer.
-        regularizer: from the variable to a scalar loss.
-        trainable: collect it among the trainable variables.
-        collections: where else to collect it.
-        caching_device: where it is read for its consumers.
-        device: where it is requested, as for ``tf.device``.
+        name: name of the variable; the other arguments are those of ``variable``.
+        shape: its shape.
+        dtype: its dtype.
+        initializer: initializer; None: the scope's.
+        regularizer: returns a scalar loss for the variable.
+        trainable: whether it is trainable.
+        collections: its further collections.
+        caching_device: device on which its value is cached for reads.
+        device: its requested device, as for ``tf.device``.
         partitioner: as for ``get_variable``.
-        custom_getter: what gets it instead of ``get_variable``.
-        use_resource: make a resource variable.
+        custom_getter: called in place of ``get_variable``.
+        use_resource: whether to create a resource variable.
 
     Returns:
         The variable.
 
     Raises:
-        ValueError: as ``get_variable``.
+        ValueError: as for ``get_variable``.
     """
     keys = [*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
-    made: Any = variable
-    return made(
+    create: Any = variable
+    return create(
         name,
         shape=shape,
         dtype=dtype,
@@ -134,10 +134,10 @@ def model_variable(
 
 
 def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
-    """A custom getter for layers: variables become the model's, and some are called something else.
+    """Return a custom getter for layers that creates model variables, some under another name.
 
     Args:
-        rename: last part of a name to the name instead.
+        rename: last part of a name -> its replacement.
     """
 
     def found(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
@@ -156,13 +156,13 @@ def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
-    """A variable that is not saved, collected among the local ones.
+    """Return a variable that is not saved, in the collection of local variables.
 
     Args:
-        initial_value: its initial value.
-        validate_shape: whether the value's shape is that of the variable for good.
+        initial_value: the initial value.
+        validate_shape: whether the variable's shape is fixed to that of the value.
         name: its name.
-        use_resource: make a resource variable.
+        use_resource: whether to create a resource variable.
 
     Returns:
         The variable.
@@ -181,12 +181,12 @@ def local_variable(
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
-    """Variables of a scope.
+    """Return the variables of a scope.
 
     Args:
-        scope: a scope or the beginning of names; None: all.
-        suffix: the end of their names; None: any.
-        collection: where they are collected.
+        scope: a scope or a name prefix; None: all.
+        suffix: suffix of the names; None: any.
+        collection: the collection.
     """
     if hasattr(scope, "name"):
         scope = scope.name
@@ -194,12 +194,12 @@ def get_variables(
         scope = f"{scope or ''}.*{re.escape(suffix) if ':' not in suffix else suffix}"
         if ":" not in suffix:
             scope += ":"
-    found: list[Any] = get_default_graph().get_collection(collection, scope)
-    return found
+    variables: list[Any] = get_default_graph().get_collection(collection, scope)
+    return variables
 
 
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """The model's variables.
+    """Return the model's variables.
 
     Args:
         scope: as for ``get_variables``.
@@ -209,7 +209,7 @@ def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[An
 
 
 def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """The local variables.
+    """Return the local variables.
 
     Args:
         scope: as for ``get_variables``.
@@ -219,7 +219,7 @@ def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[An
 
 
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """The trainable variables.
+    """Return the trainable variables.
 
     Args:
         scope: as for ``get_variables``.
@@ -229,17 +229,17 @@ def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> lis
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
-    """The variables whose names end so.
+    """Return the variables whose names have a suffix.
 
     Args:
-        suffix: the end.
+        suffix: the suffix.
         scope: as for ``get_variables``.
     """
     return get_variables(scope, suffix)
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
-    """The variables of that name, in whatever scopes.
+    """Return the variables with a name, in any scope.
 
     Args:
         given_name: the last part of their names.
@@ -249,50 +249,50 @@ def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
 
 
 def get_unique_variable(var_op_name: str) -> Any:
-    """The one variable of that name.
+    """Return the only variable with a name.
 
     Args:
-        var_op_name: the whole name.
+        var_op_name: the full name.
 
     Raises:
-        ValueError: there is none, or several.
+        ValueError: no variable or several variables have this name.
     """
-    found = [one for one in get_variables(var_op_name) if one.op.name == var_op_name]
-    if not found:
+    matches = [variable for variable in get_variables(var_op_name) if variable.op.name == var_op_name]
+    if not matches:
         raise ValueError(f"Couldn't find variable {var_op_name}")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise ValueError(f"Variable {var_op_name} does not uniquely identify a variable")
-    return found[0]
+    return matches[0]
 
 
 def get_variables_to_restore(
     include: Sequence[str] | None = None, exclude: Sequence[str] | None = None
 ) -> list[Any]:
-    """The global variables of some scopes and not of others.
+    """Return the global variables of some scopes, without those of others.
 
     Args:
-        include: scopes; None: all.
-        exclude: scopes that are left out.
+        include: scopes to include; None: all.
+        exclude: scopes to exclude.
 
     Raises:
-        TypeError: something else than lists.
+        TypeError: an argument is not a list.
     """
-    for argument, given in (("include", include), ("exclude", exclude)):
-        if given is not None and not isinstance(given, list | tuple):
-            raise TypeError(f"{argument} must be a list or tuple. It is a {type(given)}")
+    for argument, scopes in (("include", include), ("exclude", exclude)):
+        if scopes is not None and not isinstance(scopes, list | tuple):
+            raise TypeError(f"{argument} must be a list or tuple. It is a {type(scopes)}")
     chosen = (
-        get_variables() if include is None else [one for scope in include for one in get_variables(scope)]
+        get_variables() if include is None else [var for scope in include for var in get_variables(scope)]
     )
-    left_out = {id(one) for scope in exclude or () for one in get_variables(scope)}
-    return [one for one in chosen if id(one) not in left_out]
+    left_out = {id(var) for scope in exclude or () for var in get_variables(scope)}
+    return [var for var in chosen if id(var) not in left_out]
 
 
 def add_model_variable(var: Any) -> None:
-    """Collects a variable among the model's.
+    """Add a variable to the collection of model variables.
 
     Args:
         var: the variable.
     """
     graph = get_default_graph()
-    if all(var is not one for one in graph.get_collection(GraphKeys.MODEL_VARIABLES)):
+    if all(var is not other for other in graph.get_collection(GraphKeys.MODEL_VARIABLES)):
         graph.add_to_collection(GraphKeys.MODEL_VARIABLES, var)

@@ -1,1 +1,1 @@
-"""Input pipelines: datasets, their iterators, and what computes them."""
+"""Input pipelines: datasets, their iterators, and the stages that compute their elements."""

@@ -1,4 +1,4 @@
-"""``BoundedTensorSpec``: the shape and type of a tensor, and between which numbers its elements are.
+"""``BoundedTensorSpec``: the shape and dtype of a tensor, with bounds for its elements.
 
 Source: tensorflow/python/framework/tensor_spec.py, release 1.15.
 """
@@ -15,17 +15,17 @@ from gpuplace.typing import DTypeLike, ShapeLike
 
 
 class BoundedTensorSpec(TensorSpec):
-    """What is known of a tensor, its bounds among it.
+    """Shape, dtype and bounds of a tensor.
 
     >>> BoundedTensorSpec([2], "int32", 0, [3, 4]).maximum
     array([3, 4], dtype=int32)
 
     Args:
-        shape: what is known of its shape.
-        dtype: its type.
-        minimum: the least element, or one for each place; it broadcasts to ``shape``.
-        maximum: the largest one, the same.
-        name: a name for it; None: none.
+        shape: the known shape.
+        dtype: the dtype.
+        minimum: the smallest element, or one for each position; it broadcasts to ``shape``.
+        maximum: the largest element, likewise.
+        name: a name; None: no name.
 
     Raises:
         ValueError: a bound is missing, or does not broadcast to ``shape``.
@@ -49,16 +49,16 @@ class BoundedTensorSpec(TensorSpec):
                     f"{what} is not compatible with shape. Message: 'Incompatible shapes for broadcasting:"
                     f" {np.shape(value)} and {self.shape}'."
                 )
-        found = np.array(value, dtype=self.dtype.as_numpy_dtype)
-        found.setflags(write=False)
-        return found
+        bound = np.array(value, dtype=self.dtype.as_numpy_dtype)
+        bound.setflags(write=False)
+        return bound
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> BoundedTensorSpec:
-        """The same as another spec; where it has no bounds, those of its type.
+        """Return a copy of a spec; if it has no bounds, use the limits of its dtype.
 
         Args:
-            spec: the other one.
+            spec: the spec to copy.
             name: the name; None: that of ``spec``.
         """
         dtype = as_dtype(spec.dtype)

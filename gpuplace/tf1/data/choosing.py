@@ -1,7 +1,7 @@
-"""Datasets that take their elements from several others, or from one, by chance.
+"""Datasets that sample their elements at random, from several datasets or from one.
 
 Source: tensorflow/python/data/experimental/ops/interleave_ops.py and resampling.py, release 1.15 (operations, names,
-sentences).
+messages).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gpuplace.ops.math.unary import log
 from gpuplace.ops.random.random_ops import random_uniform
 from gpuplace.ops.support import new
 from gpuplace.tf1.data.dataset import Dataset
-from gpuplace.tf1.data.experimental import RandomDataset, Transformation, directed, in_turn, scan
+from gpuplace.tf1.data.experimental import RandomDataset, Transformation, map_serial, scan, select_from
 from gpuplace.typing import TensorLike
 
 __all__ = ["rejection_resample", "sample_from_datasets"]
@@ -38,19 +38,19 @@ __all__ = ["rejection_resample", "sample_from_datasets"]
 def sample_from_datasets(
     datasets: Sequence[Dataset], weights: TensorLike | Dataset | None = None, seed: int | None = None
 ) -> Dataset:
-    """Elements of several datasets, the next one of a dataset that is chosen by chance.
+    """Return elements of several datasets, each from a randomly chosen dataset.
 
     Args:
-        datasets: datasets of elements of the same types.
-        weights: how probable each is, a vector; a dataset of such vectors; None: all are equally probable.
+        datasets: datasets with elements of the same types.
+        weights: the probability of each, a vector, or a dataset of such vectors; None: all are equally probable.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
 
     Returns:
-        A dataset. One that has ended is chosen no more.
+        A dataset. A dataset that has ended is not chosen again.
 
     Raises:
-        TypeError: the weights are of another type, or the datasets differ.
-        ValueError: there are more or fewer weights than datasets.
+        TypeError: the weights have another dtype, or the datasets differ.
+        ValueError: the numbers of weights and datasets differ.
     """
     if isinstance(weights, Dataset):
 
@@ -58,34 +58,34 @@ def sample_from_datasets(
             return log(convert_to_tensor(list(values)), name="logits")
 
         pairs = Dataset.zip((weights.map(logits_of), RandomDataset(seed).batch(2)))
-        return directed(in_turn(pairs, _chosen), datasets)
+        return select_from(map_serial(pairs, _chosen), datasets)
     if weights is None:
         logits: Any = [[1.0] * len(datasets)]
     else:
-        given = convert_to_tensor(weights, name="weights")
-        if given.dtype not in (float32, float64):
+        probabilities = convert_to_tensor(weights, name="weights")
+        if probabilities.dtype not in (float32, float64):
             raise TypeError(
                 "`weights` must be convertible to a tensor of `tf.float32` or `tf.float64` elements."
             )
-        if not given.shape.is_compatible_with([len(datasets)]):
+        if not probabilities.shape.is_compatible_with([len(datasets)]):
             raise ValueError("`weights` must be a vector of length `len(datasets)`.")
-        logits = reshaping.expand_dims(log(given, name="logits"), 0)
+        logits = reshaping.expand_dims(log(probabilities, name="logits"), 0)
     if len(datasets) == 1:
         return datasets[0]
     seeds = RandomDataset(seed).batch(2)
-    return directed(in_turn(seeds, lambda pair: _chosen(logits, pair)), datasets)
+    return select_from(map_serial(seeds, lambda pair: _chosen(logits, pair)), datasets)
 
 
 def _chosen(logits: TensorLike, seed: Tensor) -> Tensor:
-    """The number of a dataset, for the logarithms of the probabilities and two seeds."""
+    """Return the index of a dataset, from log probabilities and two seeds."""
     drawn = new("StatelessMultinomial", logits=logits, num_samples=1, seed=seed)
     return reshaping.squeeze(drawn, axis=[0, 1])
 
 
 _BATCH = 32
-"""Elements from which the distribution is estimated anew."""
+"""Number of elements after which the distribution is estimated again."""
 _SMOOTHING = 10
-"""Elements of each class that are thought to have come before."""
+"""Assumed number of earlier elements of each class."""
 
 
 def rejection_resample(
@@ -94,16 +94,16 @@ def rejection_resample(
     initial_dist: TensorLike | None = None,
     seed: int | None = None,
 ) -> Transformation:
-    """Leaves out elements by chance, so that the classes of those that stay are distributed as asked for.
+    """Drop elements at random, so that the classes of the others have the requested distribution.
 
     Args:
-        class_func: takes an element and gives its class, an int32 scalar from 0.
-        target_dist: the shares of the classes that are asked for, a vector.
-        initial_dist: their shares among the elements; None: they are estimated on the way.
+        class_func: takes an element and returns its class, an int32 scalar from 0.
+        target_dist: the requested share of each class, a vector.
+        initial_dist: the share of each class among the elements; None: estimated while the dataset is read.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
 
     Returns:
-        A function for ``Dataset.apply``; the elements are pairs of a class and an element.
+        A function for ``Dataset.apply``; its elements are pairs of a class and an element.
     """
 
     def apply(dataset: Dataset) -> Dataset:
@@ -119,11 +119,11 @@ def rejection_resample(
             initial = convert_to_tensor(initial_dist, name="initial_dist")
             acceptance, original = _acceptance(initial, target)
             initials, acceptances, originals = (
-                Dataset.from_tensors(one).repeat() for one in (initial, acceptance, original)
+                Dataset.from_tensors(tensor).repeat() for tensor in (initial, acceptance, original)
             )
-            known = constant_value(initial), constant_value(target)
-            if known[0] is not None and known[1] is not None:
-                share_kept = float(np.min(known[1] / known[0]))
+            static = constant_value(initial), constant_value(target)
+            if static[0] is not None and static[1] is not None:
+                share_kept = float(np.min(static[1] / static[0]))
         filtered = _filtered(dataset, acceptances, initials, classes, seed).prefetch(3)
         unfiltered = Dataset.zip((classes, dataset))
         if share_kept == 1:
@@ -137,14 +137,14 @@ def rejection_resample(
 
 
 def _acceptance(initial: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """How probable it is that an element of each class stays, and the share that is taken without leaving any out.
+    """Return the acceptance probability of each class, and the share of elements that are accepted unconditionally.
 
-    With r the ratio of target and initial shares and m the least of them, a share m of the elements can be taken as
-    they come; of the others, elements of a class stay with the probability (r - m) / (max r - m).
+    With r the ratio of target and initial shares and m its minimum, a share m of the elements can be accepted
+    unconditionally; of the others, elements of a class are accepted with the probability (r - m) / (max r - m).
     """
     ratio = target / (initial + np.finfo(initial.dtype.as_numpy_dtype).tiny)
-    most, least = reduce_max(ratio), reduce_min(ratio)
-    return (ratio - least) / (most - least), least
+    highest, lowest = reduce_max(ratio), reduce_min(ratio)
+    return (ratio - lowest) / (highest - lowest), lowest
 
 
 def _filtered(
@@ -168,12 +168,12 @@ def _filtered(
     together = Dataset.zip((classes, checked, dataset)).map(
         lambda kind, acceptance, data: (kind, gather(acceptance, kind), data)
     )
-    kept = together.filter(lambda _, probability, __: random_uniform([], seed=seed) < probability)
-    return kept.map(lambda kind, _, data: (kind, data))
+    accepted = together.filter(lambda _, probability, __: random_uniform([], seed=seed) < probability)
+    return accepted.map(lambda kind, _, data: (kind, data))
 
 
 def _estimated(target: Tensor, classes: Dataset) -> Dataset:
-    """For each element the shares of the classes so far, as they are known after every batch."""
+    """Return, for each element, the class shares estimated so far; they are updated after every batch."""
     count = target.shape[0].value or reshaping.shape(target)[0]
 
     def update(seen: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
-"""``CsvDataset`` and ``make_csv_dataset``: records of CSV files as elements.
+"""``CsvDataset`` and ``make_csv_dataset``: datasets of CSV records.
 
-Source: tensorflow/python/data/experimental/ops/readers.py, release 1.15 (operations, defaults, sentences).
+Source: tensorflow/python/data/experimental/ops/readers.py, release 1.15 (operations, defaults, messages).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.type_spec import TensorSpec
-from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, int64_tensor, made, to_variant, unary
-from gpuplace.tf1.data.experimental import in_turn, shuffle_and_repeat
+from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, int64_tensor, to_variant, unary
+from gpuplace.tf1.data.experimental import map_serial, shuffle_and_repeat
 from gpuplace.tf1.data.options import Options
 from gpuplace.tf1.data.readers import parallel_interleaved
 from gpuplace.typing import TensorLike
@@ -33,28 +33,28 @@ _BUFFER_BYTES = 4 * 1024 * 1024
 
 
 def _defaults(values: Sequence[Any]) -> list[Tensor]:
-    """The defaults of columns; an empty tensor where the type alone is given, so that no value may be missing."""
-    found = []
+    """Return the defaults of columns; an empty tensor for a column without one, whose values are required."""
+    defaults = []
     for value in values:
         is_type = not isinstance(value, Tensor | np.ndarray | list | tuple) and value in _TYPES
-        found.append(constant([], dtype=as_dtype(value)) if is_type else convert_to_tensor(value))
-    return found
+        defaults.append(constant([], dtype=as_dtype(value)) if is_type else convert_to_tensor(value))
+    return defaults
 
 
 class CsvDataset(Dataset):
     """The records of CSV files, tuples of scalars.
 
     Args:
-        filenames: names of files, strings.
-        record_defaults: for each column a value that stands for missing ones, or its type (float32, float64, int32,
-            int64 or string) where none may be missing.
+        filenames: file names, strings.
+        record_defaults: for each column its default value, or its type (float32, float64, int32, int64 or string) if
+            every value is required.
         compression_type: ``""``, ``"ZLIB"`` or ``"GZIP"``; None: ``""``.
         buffer_size: bytes that TensorFlow would read at a time; None: 4 MB.
-        header: whether the first line of each file is left out.
-        field_delim: what stands between values, one character.
-        use_quote_delim: whether quotation marks around a value do not belong to it.
+        header: whether to skip the first line of each file.
+        field_delim: the separator, one character.
+        use_quote_delim: whether to strip quotation marks around values.
         na_value: another text for missing values.
-        select_cols: the columns that are wanted, ascending; None: all.
+        select_cols: indices of the columns to read, ascending; None: all.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class CsvDataset(Dataset):
             "" if compression_type is None else compression_type, string, name="compression_type"
         )
         defaults = _defaults(record_defaults)
-        spec = tuple(TensorSpec([], one.dtype) for one in defaults)
-        dataset = made(
+        spec = tuple(TensorSpec([], default.dtype) for default in defaults)
+        dataset = build(
             "CSVDataset",
             spec,
             has_types=False,
@@ -114,35 +114,35 @@ def make_csv_dataset(
     compression_type: str | None = None,
     ignore_errors: bool = False,
 ) -> Dataset:
-    """Batches of the records of CSV files, from name of column to tensor.
+    """Return batches of CSV records, as dicts from column name to tensor.
 
     Args:
-        file_pattern: a glob pattern, or several of them; names of files.
-        batch_size: records of a batch.
-        column_names: the names of all columns; None: they stand in the first line of each file.
-        column_defaults: as ``record_defaults`` of ``CsvDataset``; None: the types are guessed from the first records.
-        label_name: the column that is given out apart, as the second part of an element; None: none.
-        select_columns: names or numbers of the columns that are wanted; None: all.
-        field_delim: what stands between values, one character.
-        use_quote_delim: whether quotation marks around a value do not belong to it.
+        file_pattern: one or more glob patterns or file names.
+        batch_size: number of records in a batch.
+        column_names: the names of all columns; None: read from the first line of each file.
+        column_defaults: as ``record_defaults`` of ``CsvDataset``; None: dtypes are inferred from the first records.
+        label_name: the column that becomes the second component of an element, or None.
+        select_columns: names or indices of the columns to read; None: all.
+        field_delim: the separator, one character.
+        use_quote_delim: whether to strip quotation marks around values.
         na_value: another text for missing values.
-        header: whether the first line of each file has names.
-        num_epochs: how often the files are gone through; None: without end.
-        shuffle: whether files and records come in random order.
+        header: whether the first line of each file contains names.
+        num_epochs: number of passes over the files; None: unlimited.
+        shuffle: whether to shuffle files and records.
         shuffle_buffer_size: as for ``Dataset.shuffle``.
-        shuffle_seed: the same.
-        prefetch_buffer_size: batches that TensorFlow would make ahead; None: as many as seem good.
-        num_parallel_reads: files that are read in turn; None: 1.
-        sloppy: whether TensorFlow may take another order; here it is always the same.
-        num_rows_for_inference: records from which types are guessed; None: all.
+        shuffle_seed: as for ``Dataset.shuffle``.
+        prefetch_buffer_size: batches that TensorFlow would prefetch; None: chosen automatically.
+        num_parallel_reads: number of files to interleave; None: 1.
+        sloppy: whether TensorFlow may change the order; here it is always deterministic.
+        num_rows_for_inference: number of records from which dtypes are inferred; None: all.
         compression_type: ``""``, ``"ZLIB"`` or ``"GZIP"``; None: ``""``.
-        ignore_errors: whether records that cannot be read are left out.
+        ignore_errors: whether to skip unreadable records.
 
     Returns:
         A dataset.
 
     Raises:
-        ValueError: there is no such file or column, names are there twice, or records have different lengths.
+        ValueError: a file or column does not exist, names are duplicated, or records have different lengths.
     """
     names = _files_of(file_pattern)
     if column_names is None and not header:
@@ -178,13 +178,13 @@ def make_csv_dataset(
         return unary(dataset, "IgnoreErrorsDataset") if ignore_errors else dataset
 
     def by_name(*values: Tensor) -> Any:
-        found = OrderedDict(
+        columns_by_name = OrderedDict(
             zip(columns, values, strict=False)
-        )  # a record of more columns is told of when it is read
+        )  # a record with too many columns raises an error when it is read
         if label_name is None:
-            return found
-        label = found.pop(label_name)
-        return found, label
+            return columns_by_name
+        label = columns_by_name.pop(label_name)
+        return columns_by_name, label
 
     files = Dataset.from_tensor_slices(names)
     if shuffle:
@@ -192,19 +192,19 @@ def make_csv_dataset(
     dataset = in_files(files, one_file, num_parallel_reads or 1, sloppy)
     dataset = shuffled_and_repeated(dataset, num_epochs, shuffle, shuffle_buffer_size, shuffle_seed)
     batches = dataset.batch(batch_size, drop_remainder=num_epochs is None)
-    return in_turn(batches, by_name).prefetch(
+    return map_serial(batches, by_name).prefetch(
         AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size
     )
 
 
 def in_files(files: Dataset, one_file: Any, readers: int, sloppy: bool) -> Dataset:
-    """What is in files, so many of them in turn.
+    """Return the contents of files, several of them interleaved.
 
     Args:
         files: their names.
-        one_file: makes a dataset of a name.
-        readers: how many; -1: as many as seem good.
-        sloppy: whether TensorFlow may take another order.
+        one_file: creates a dataset from a file name.
+        readers: number of interleaved files; -1: chosen automatically.
+        sloppy: whether TensorFlow may change the order.
     """
     if readers != AUTOTUNE:
         return parallel_interleaved(files, one_file, readers, sloppy=sloppy)
@@ -216,12 +216,12 @@ def in_files(files: Dataset, one_file: Any, readers: int, sloppy: bool) -> Datas
 def shuffled_and_repeated(
     dataset: Dataset, epochs: int | None, shuffles: bool, size: int, seed: int | None
 ) -> Dataset:
-    """A dataset in random order, if that is wanted, and so many times.
+    """Return a dataset, optionally shuffled, repeated for a number of epochs.
 
     Args:
         dataset: the dataset.
-        epochs: how often; None: without end.
-        shuffles: whether in random order.
+        epochs: number of epochs; None: unlimited.
+        shuffles: whether to shuffle.
         size: as ``buffer_size`` of ``Dataset.shuffle``.
         seed: as for ``Dataset.shuffle``.
     """
@@ -232,19 +232,19 @@ def shuffled_and_repeated(
     return dataset if epochs == 1 else dataset.repeat(epochs)
 
 
-# What is known of the files while the graph is made
+# Properties of the files, read while the graph is built
 
 
 def _files_of(patterns: Any) -> list[str]:
-    given = list(patterns) if isinstance(patterns, (list, tuple)) else [patterns]
-    if not given:
+    pattern_list = list(patterns) if isinstance(patterns, (list, tuple)) else [patterns]
+    if not pattern_list:
         raise ValueError("File pattern is empty.")
-    found: list[str] = []
-    for pattern in given:
-        found += glob(pattern)
-    if not found:
+    paths: list[str] = []
+    for pattern in pattern_list:
+        paths += glob(pattern)
+    if not paths:
         raise ValueError(f"No files match {patterns}.")
-    return sorted(found)
+    return sorted(paths)
 
 
 def _lines(name: str, packing: str) -> Iterator[str]:
@@ -257,15 +257,15 @@ def _lines(name: str, packing: str) -> Iterator[str]:
 
 
 def _column_names(names: Sequence[str], packing: str, reading: dict[str, Any]) -> list[str]:
-    found: list[str] | None = None
+    header: list[str] | None = None
     for name in names:
         row = next(csv.reader(_lines(name, packing), **reading), None)
         if row is None:
             raise ValueError(f"Received StopIteration when reading the header line of {name}.  Empty file?")
-        if found is not None and row != found:
+        if header is not None and row != header:
             raise ValueError("Files have different column names in the header row.")
-        found = row
-    return found or []
+        header = row
+    return header or []
 
 
 def _rows(
@@ -282,38 +282,40 @@ def _rows(
 
 
 def _numbers_of(chosen: Sequence[Any], columns: Sequence[str]) -> list[int]:
-    """The numbers of columns that are given by name or number, ascending."""
+    """Return the indices, ascending, of columns given by name or index."""
     numbers = []
-    for one in chosen:
-        if isinstance(one, int):
-            if not 0 <= one < len(columns):
-                raise ValueError(f"Column index {one} specified in select_columns out of valid range.")
-            numbers.append(one)
-        elif one in columns:
-            numbers.append(list(columns).index(one))
+    for column in chosen:
+        if isinstance(column, int):
+            if not 0 <= column < len(columns):
+                raise ValueError(f"Column index {column} specified in select_columns out of valid range.")
+            numbers.append(column)
+        elif column in columns:
+            numbers.append(list(columns).index(column))
         else:
-            raise ValueError(f"Value '{one}' specified in select_columns not a valid column index or name.")
+            raise ValueError(
+                f"Value '{column}' specified in select_columns not a valid column index or name."
+            )
     if len(set(numbers)) != len(numbers):
         raise ValueError("select_columns contains duplicate columns")
     return sorted(numbers)
 
 
 _GUESSES = (int32, int64, float32, float64, string)
-"""From the type of the fewest texts to that of all."""
+"""Candidate dtypes, from the most to the least specific."""
 
 
 def _guessed(rows: Sequence[Sequence[str]], columns: Sequence[int], na_value: str) -> list[Tensor]:
-    """Zeros, or empty texts, of the first types that fit all values of the columns."""
-    found = []
+    """Return zeros or empty strings of the most specific dtypes that fit all values of the columns."""
+    defaults = []
     for column in columns:
         kinds = [_kind(row[column]) for row in rows if row[column] not in ("", na_value)]
         kind = _GUESSES[max(kinds)] if kinds else string
-        found.append(constant(["" if kind is string else 0], dtype=kind))
-    return found
+        defaults.append(constant(["" if kind is string else 0], dtype=kind))
+    return defaults
 
 
 def _kind(text: str) -> int:
-    """The position of the first type of ``_GUESSES`` that a text is a value of."""
+    """Return the position of the first dtype in ``_GUESSES`` that a text fits."""
     try:
         number = int(text)
     except ValueError:

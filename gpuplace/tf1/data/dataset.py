@@ -1,7 +1,7 @@
-"""``tf.data.Dataset``: a pipeline of elements as operations of the graph.
+"""``tf.data.Dataset``: an input pipeline as operations of the graph.
 
-Each transformation adds an operation that gives a dataset, a ``variant``; nothing runs before an iterator asks for
-elements. Functions of elements go into the graph's library::
+Each transformation adds an operation that returns a dataset as a ``variant``; nothing runs before an iterator requests
+elements. Functions of elements are added to the graph's library::
 
     range(4).map(square).batch(2)
 
@@ -13,7 +13,7 @@ elements. Functions of elements go into the graph's library::
 >>> tf.Session().run(batch)
 array([0, 1])
 
-Source: tensorflow/python/data/ops/dataset_ops.py, release 1.15 (operations, names, sentences).
+Source: tensorflow/python/data/ops/dataset_ops.py, release 1.15 (operations, names, messages).
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from gpuplace.tf1.data.tracing import Traced, trace
 from gpuplace.typing import ShapeLike, TensorLike
 
 AUTOTUNE = -1
-"""Leaves a number to TensorFlow; here all of a pipeline runs in turn."""
+"""Lets TensorFlow choose a number; here a pipeline always runs sequentially."""
 
 
 def int64_tensor(value: Any, name: str) -> Tensor:
-    """A number of a pipeline as a tensor."""
+    """Return a number of a pipeline as an int64 tensor."""
     return convert_to_tensor(value, "int64", name=name)
 
 
 def seed_tensors(seed: int | None) -> tuple[Tensor, Tensor]:
-    """The two seeds of a dataset: 0 and 0 where its order is to differ from run to run."""
+    """Return the two seeds of a dataset; 0 and 0 for an order that differs from run to run."""
     first, second = get_seed(seed)
-    one = int64_tensor(0 if first is None else first, "seed")
+    seed1 = int64_tensor(0 if first is None else first, "seed")
     if second is None:
-        return one, int64_tensor(0, "seed2")
+        return seed1, int64_tensor(0, "seed2")
     with name_scope(None, "seed2") as scope:
-        other = convert_to_tensor(second, "int64")
-        both = logical_and(equal(one, 0), equal(other, 0))
-        other = new("Select", scope, condition=both, t=convert_to_tensor(2**31 - 1, "int64"), e=other)
-    return one, other
+        seed2 = convert_to_tensor(second, "int64")
+        both = logical_and(equal(seed1, 0), equal(seed2, 0))
+        seed2 = new("Select", scope, condition=both, t=convert_to_tensor(2**31 - 1, "int64"), e=seed2)
+    return seed1, seed2
 
 
-def made(
+def build(
     op_type: str,
     spec: Any,
     inputs: Sequence[Dataset] = (),
@@ -78,15 +78,15 @@ def made(
     has_shapes: bool = True,
     **arguments: Any,
 ) -> Dataset:
-    """A dataset from a new operation.
+    """Return a dataset from a new operation.
 
     Args:
-        op_type: its type.
-        spec: what its elements are.
-        inputs: the datasets that it takes from.
-        functions: those that it calls.
-        has_types: whether the operation says the types of the elements in an attribute.
-        has_shapes: whether it says their shapes.
+        op_type: type of the operation.
+        spec: spec of the elements.
+        inputs: the input datasets.
+        functions: the functions that it calls.
+        has_types: whether the operation has an attribute for the types of the elements.
+        has_shapes: whether it has an attribute for their shapes.
         **arguments: its inputs and other attributes.
     """
     if has_types:
@@ -110,7 +110,7 @@ def unary(
         functions: the functions that it calls.
         **arguments: the operation's other inputs and attributes.
     """
-    return made(
+    return build(
         op_type,
         dataset.element_spec if spec is None else spec,
         (dataset,),
@@ -142,14 +142,14 @@ def parts_of(dataset: Dataset) -> tuple[Tensor, Any, tuple[Dataset, ...], tuple[
 
 
 class Dataset:
-    """A pipeline of elements: tensors and datasets in tuples and dicts, alike in form.
+    """A pipeline of elements: tensors and datasets in tuples and dicts, all with the same structure.
 
-    Made by ``from_tensor_slices``, ``range`` and the like and by the methods, not by calling the class.
+    Created by ``from_tensor_slices``, ``range`` and the like and by the methods, not by calling the class.
 
     Args:
-        variant_tensor: the tensor that stands for it.
-        element_spec: what its elements are.
-        inputs: the datasets that it takes from.
+        variant_tensor: the tensor that represents it.
+        element_spec: spec of the elements.
+        inputs: the input datasets.
         functions: the functions that it calls.
         options: its own options; None: those of its inputs.
     """
@@ -169,42 +169,42 @@ class Dataset:
         self._options = options
 
     def _inputs(self) -> list[Dataset]:
-        """The datasets that it takes from."""
+        """Return the input datasets."""
         return list(self._takes_from)
 
     def _functions(self) -> list[Traced]:
-        """The functions that it calls."""
+        """Return the functions that it calls."""
         return list(self._calls)
 
     @property
     def _flat_structure(self) -> dict[str, Any]:
-        """The attributes by which an operation says what the elements are."""
+        """Attributes that describe the elements to an operation."""
         spec = self.element_spec
         return {"output_types": structure.flat_types(spec), "output_shapes": structure.flat_shapes(spec)}
 
     @property
     def element_spec(self) -> Any:
-        """What an element is: ``TensorSpec`` and the like, in its form."""
+        """Spec of an element: ``TensorSpec`` and the like, in the element's structure."""
         return self._spec
 
     @property
     def output_types(self) -> Any:
-        """The types of an element, in its form."""
+        """Types of an element, in its structure."""
         return structure.output_types(self._spec)
 
     @property
     def output_shapes(self) -> Any:
-        """The shapes of an element, in its form."""
+        """Shapes of an element, in its structure."""
         return structure.output_shapes(self._spec)
 
     @property
     def output_classes(self) -> Any:
-        """The classes of the parts of an element, in its form."""
+        """Classes of the components of an element, in its structure."""
         return structure.output_classes(self._spec)
 
     def __repr__(self) -> str:
-        shapes = str(structure.map_form(str, self.output_shapes)).replace("'", "")
-        types = str(structure.map_form(repr, self.output_types)).replace("'", "")
+        shapes = str(structure.map_structure(str, self.output_shapes)).replace("'", "")
+        types = str(structure.map_structure(repr, self.output_types)).replace("'", "")
         return f"<DatasetV1Adapter shapes: {shapes}, types: {types}>"
 
     def __iter__(self) -> Any:
@@ -215,37 +215,37 @@ class Dataset:
     # Options
 
     def options(self) -> Options:
-        """The options of this dataset and of those that it takes from.
+        """Return the options of this dataset and its inputs.
 
         Returns:
             An ``Options``.
 
         Raises:
-            ValueError: they contradict each other.
+            ValueError: the options conflict.
         """
         if self._options is not None:
             return self._options
         merged = Options()
-        for one in self._takes_from:
-            merged = merged.merge(one.options())
+        for source in self._takes_from:
+            merged = merged.merge(source.options())
         return merged
 
     def with_options(self, options: Options) -> Dataset:
-        """The same dataset with options.
+        """Return the same dataset with options.
 
         Args:
-            options: an ``Options``, on top of those it has.
+            options: an ``Options``, merged with those it has.
 
         Returns:
             A dataset.
 
         Raises:
-            ValueError: they contradict those it has.
+            ValueError: the options conflict with those it has.
         """
         return Dataset(self._variant_tensor, self._spec, (self,), (), self.options().merge(options))
 
     def _captures_references(self) -> bool:
-        """Whether a function here, or further up, uses a variable by reference."""
+        """Return whether a function of this dataset or of its inputs captures a reference variable."""
         seen: set[Any] = set()
         pending = [tensor for function in self._functions() for tensor in function.captured]
         while pending:
@@ -255,10 +255,10 @@ class Dataset:
             if tensor.op not in seen:
                 seen.add(tensor.op)
                 pending.extend(tensor.op.inputs)
-        return any(one._captures_references() for one in self._takes_from)
+        return any(dataset._captures_references() for dataset in self._takes_from)
 
     def _with_options_applied(self) -> Dataset:
-        """The dataset that an iterator takes from: with the nodes that stand for its options."""
+        """Return the dataset for an iterator: with the nodes that its options require."""
         dataset, options = self, self.options()
         threading = options.experimental_threading
         if threading.max_intra_op_parallelism is not None:
@@ -285,14 +285,14 @@ class Dataset:
         tuning = options.experimental_optimization
         if tuning.autotune is not False:
             settings = {"cpu_budget": tuning.autotune_cpu_budget, "algorithm": tuning.autotune_algorithm}
-            given = {name: value for name, value in settings.items() if value is not None}
-            dataset = unary(dataset, "ModelDataset", **given)
+            set_options = {name: value for name, value in settings.items() if value is not None}
+            dataset = unary(dataset, "ModelDataset", **set_options)
         return dataset
 
     # Iterators
 
     def make_one_shot_iterator(self) -> iterators.Iterator:
-        """An iterator that goes once over the elements, without initialisation.
+        """Return an iterator over the elements that needs no initialisation and ends after one pass.
 
         Returns:
             An ``Iterator``.
@@ -303,10 +303,10 @@ class Dataset:
         return iterators.one_shot(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> iterators.Iterator:
-        """An iterator that goes over the elements from the beginning whenever its ``initializer`` is run.
+        """Return an iterator that starts over whenever its ``initializer`` is run.
 
         Args:
-            shared_name: a name under which sessions share it; None: its own.
+            shared_name: a name under which sessions share it; None: unshared.
 
         Returns:
             An ``Iterator``.
@@ -317,42 +317,43 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
-        """A dataset of one element.
+        """Return a dataset with one element.
 
         Args:
-            tensors: the element: what converts to tensors, in tuples and dicts.
+            tensors: the element: values convertible to tensors, in tuples and dicts.
 
         Returns:
             A dataset.
         """
         element = structure.normalised(tensors)
         spec = structure.spec_of_value(element)
-        return made("TensorDataset", spec, has_types=False, components=structure.to_tensors(element))
+        return build("TensorDataset", spec, has_types=False, components=structure.to_tensors(element))
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """A dataset of the rows of tensors.
+        """Return a dataset of the rows of tensors.
 
         Args:
-            tensors: what converts to tensors ``[rows, ...]``, in tuples and dicts; equally many rows in all.
+            tensors: values convertible to tensors ``[rows, ...]``, in tuples and dicts, all with the same number of
+                rows.
 
         Returns:
-            A dataset with as many elements as there are rows.
+            A dataset with one element per row.
 
         Raises:
-            ValueError: a tensor is a scalar, or they have different numbers of rows.
+            ValueError: a tensor is a scalar, or the numbers of rows differ.
         """
         element = structure.normalised(tensors)
-        spec = structure.map_form(lambda one: one._unbatch(), structure.spec_of_value(element))
-        given = structure.to_rows(element)
-        rows = Dimension(given[0].shape[0].value if given[0].shape.ndims else None)
-        for tensor in given[1:]:
+        spec = structure.map_structure(lambda leaf: leaf._unbatch(), structure.spec_of_value(element))
+        row_tensors = structure.to_rows(element)
+        rows = Dimension(row_tensors[0].shape[0].value if row_tensors[0].shape.ndims else None)
+        for tensor in row_tensors[1:]:
             rows.assert_is_compatible_with(Dimension(tensor.shape[0].value if tensor.shape.ndims else None))
-        return made("TensorSliceDataset", spec, has_types=False, components=given)
+        return build("TensorSliceDataset", spec, has_types=False, components=row_tensors)
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        """A dataset of the rows of a sparse tensor.
+        """Return a dataset of the rows of a sparse tensor.
 
         Args:
             sparse_tensor: the sparse tensor, its indices in row-major order.
@@ -361,7 +362,7 @@ class Dataset:
             A dataset of triples: the indices, values and dense shape of a row.
 
         Raises:
-            TypeError: it is no sparse tensor.
+            TypeError: it is not a sparse tensor.
         """
         sparse = to_sparse(sparse_tensor)
         rank = sparse.dense_shape.shape.merge_with([sparse.indices.shape.with_rank(2)[1]])[0].value
@@ -371,7 +372,7 @@ class Dataset:
             TensorSpec([None], sparse.dtype),
             TensorSpec([inner], "int64"),
         )
-        return made(
+        return build(
             "SparseTensorSliceDataset",
             spec,
             has_types=False,
@@ -385,19 +386,19 @@ class Dataset:
     def from_generator(
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
     ) -> Dataset:
-        """A dataset of what a Python generator yields; it is called anew for every iterator and repetition.
+        """Return a dataset of the elements of a Python generator, which is called for every iterator and repetition.
 
         Args:
-            generator: a function that returns something to iterate over; takes ``args`` as arrays.
-            output_types: the types of an element, in its form.
-            output_shapes: what is known of its shapes, in the same form; None: nothing.
-            args: tensors that the generator is given, a tuple; None: none.
+            generator: a function that returns an iterable; takes ``args`` as arrays.
+            output_types: types of an element, in its structure.
+            output_shapes: the known shapes of an element, in the same structure; None: unknown.
+            args: arguments of the generator, a tuple of tensors, or None.
 
         Returns:
             A dataset.
 
         Raises:
-            TypeError: ``generator`` cannot be called; at run time (InvalidArgumentError) it yields another type.
+            TypeError: ``generator`` is not callable; at run time (InvalidArgumentError) it yields another type.
         """
         functions = generator_functions(generator, output_types, output_shapes, args)
 
@@ -408,7 +409,7 @@ class Dataset:
 
     @staticmethod
     def range(*args: Any) -> Dataset:
-        """A dataset of numbers, int64 scalars.
+        """Return a dataset of a range of numbers, int64 scalars.
 
         Args:
             *args: stop; start and stop; or start, stop and step, as in Python.
@@ -417,13 +418,13 @@ class Dataset:
             A dataset.
 
         Raises:
-            ValueError: there are none, or more than three.
+            ValueError: there are no arguments, or more than three.
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid arguments to RangeDataset: {args}")
         bounds = (0, args[0]) if len(args) == 1 else args[:2]
         step = args[2] if len(args) == 3 else 1
-        return made(
+        return build(
             "RangeDataset",
             TensorSpec([], "int64"),
             start=int64_tensor(bounds[0], "start"),
@@ -433,16 +434,16 @@ class Dataset:
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
-        """A dataset of elements taken together; it ends with the shortest.
+        """Return a dataset of tuples or dicts with an element of each dataset; it ends with the shortest.
 
         Args:
             datasets: datasets in tuples and dicts.
 
         Returns:
-            A dataset of elements in the same form.
+            A dataset of elements in the same structure.
 
         Raises:
-            TypeError: something else is among them.
+            TypeError: ``datasets`` contains something else.
         """
         flat = structure.flatten(datasets)
         for one in flat:
@@ -451,16 +452,16 @@ class Dataset:
                 if isinstance(one, list):
                     message += " Nested structures do not support Python lists; please use a tuple instead."
                 raise TypeError(message)
-        spec = structure.pack(datasets, [one.element_spec for one in flat])
-        return made("ZipDataset", spec, flat, input_datasets=[one._variant_tensor for one in flat])
+        spec = structure.pack(datasets, [ds.element_spec for ds in flat])
+        return build("ZipDataset", spec, flat, input_datasets=[ds._variant_tensor for ds in flat])
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
-        """A dataset of the names of files that match a pattern.
+        """Return a dataset of the file names that match a pattern.
 
         Args:
-            file_pattern: a glob pattern, or several of them.
-            shuffle: whether the names come in random order; None: they do.
+            file_pattern: one or more glob patterns.
+            shuffle: whether to shuffle the names; None: yes.
             seed: the op's seed, as for ``shuffle``.
 
         Returns:
@@ -485,7 +486,7 @@ class Dataset:
 
     @staticmethod
     def from_tensor_slices_of(tensor: Tensor) -> Dataset:
-        """A dataset of the rows of one tensor, which is taken as it is.
+        """Return a dataset of the rows of one tensor, without conversion.
 
         Args:
             tensor: ``[rows, ...]``.
@@ -494,30 +495,30 @@ class Dataset:
             A dataset.
         """
         spec = TensorSpec(tensor.shape[1:], tensor.dtype)
-        return made("TensorSliceDataset", spec, has_types=False, components=[tensor])
+        return build("TensorSliceDataset", spec, has_types=False, components=[tensor])
 
     # Transformations
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """The elements of this dataset, then those of another.
+        """Return the elements of this dataset, then those of another.
 
         Args:
-            dataset: one of elements of the same form and types.
+            dataset: a dataset with elements of the same structure and types.
 
         Returns:
             A dataset.
 
         Raises:
-            TypeError: they are of other types or classes.
+            TypeError: its elements have other types or classes.
         """
-        for what, mine, theirs in (
+        for what, own, other in (
             ("types", self.output_types, dataset.output_types),
             ("classes", self.output_classes, dataset.output_classes),
         ):
-            if mine != theirs:
-                raise TypeError(f"Two datasets to concatenate have different {what} {mine} and {theirs}")
+            if own != other:
+                raise TypeError(f"Two datasets to concatenate have different {what} {own} and {other}")
         spec = common_spec(self._spec, dataset._spec)
-        return made(
+        return build(
             "ConcatenateDataset",
             spec,
             (self, dataset),
@@ -526,10 +527,10 @@ class Dataset:
         )
 
     def prefetch(self, buffer_size: TensorLike | None) -> Dataset:
-        """The same elements, made ahead while the last ones are worked on.
+        """Return the same elements, computed before they are requested.
 
         Args:
-            buffer_size: most elements that are made ahead; -1 or None: as many as seem good.
+            buffer_size: maximum number of prefetched elements; -1 or None: chosen automatically.
 
         Returns:
             A dataset.
@@ -541,10 +542,10 @@ class Dataset:
         )
 
     def repeat(self, count: TensorLike | None = None) -> Dataset:
-        """The elements again and again.
+        """Repeat the elements.
 
         Args:
-            count: how often; -1 or None: without end.
+            count: number of repetitions; -1 or None: unlimited.
 
         Returns:
             A dataset.
@@ -552,41 +553,46 @@ class Dataset:
         return unary(self, "RepeatDataset", count=int64_tensor(-1 if count is None else count, "count"))
 
     def enumerate(self, start: TensorLike = 0) -> Dataset:
-        """Pairs of a number and an element.
+        """Return pairs of an index and an element.
 
         Args:
-            start: the first number.
+            start: the first index.
 
         Returns:
-            A dataset of pairs, with int64 scalars in front.
+            A dataset of pairs; the index is an int64 scalar.
         """
         return Dataset.zip((Dataset.range(start, np.iinfo(np.int64).max), self))
 
     def shuffle(
         self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
-        """The elements in random order, by TensorFlow's generator: each is drawn from a buffer.
+        """Return the elements in random order, each drawn from a buffer, by TensorFlow's generator.
 
         Args:
-            buffer_size: elements of the buffer; a perfect order needs room for all.
+            buffer_size: size of the buffer in elements; a uniform shuffle needs room for all elements.
             seed: the op's seed, an integer. None: see ``set_random_seed``.
-            reshuffle_each_iteration: whether each repetition has an order of its own; None: it has.
+            reshuffle_each_iteration: whether each repetition has a new order; None: yes.
 
         Returns:
             A dataset.
         """
         size = int64_tensor(buffer_size, "buffer_size")
         first, second = seed_tensors(seed)
-        again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
+        reshuffles = True if reshuffle_each_iteration is None else reshuffle_each_iteration
         return unary(
-            self, "ShuffleDataset", buffer_size=size, seed=first, seed2=second, reshuffle_each_iteration=again
+            self,
+            "ShuffleDataset",
+            buffer_size=size,
+            seed=first,
+            seed2=second,
+            reshuffle_each_iteration=reshuffles,
         )
 
     def cache(self, filename: TensorLike = "") -> Dataset:
-        """The same elements, which are made once and kept.
+        """Return the same elements, computed once and cached.
 
         Args:
-            filename: a file to keep them in; empty: they are kept in memory, as long as the iterator.
+            filename: cache file; empty: cache in memory, for the lifetime of the iterator.
 
         Returns:
             A dataset.
@@ -594,10 +600,10 @@ class Dataset:
         return unary(self, "CacheDataset", filename=convert_to_tensor(filename, string, name="filename"))
 
     def take(self, count: TensorLike) -> Dataset:
-        """The first elements.
+        """Return the first elements.
 
         Args:
-            count: most elements; -1: all.
+            count: maximum number of elements; -1: all.
 
         Returns:
             A dataset.
@@ -605,10 +611,10 @@ class Dataset:
         return unary(self, "TakeDataset", count=int64_tensor(count, "count"))
 
     def skip(self, count: TensorLike) -> Dataset:
-        """All but the first elements.
+        """Return all but the first elements.
 
         Args:
-            count: elements that are left out; -1: all.
+            count: number of elements to skip; -1: all.
 
         Returns:
             A dataset.
@@ -616,17 +622,17 @@ class Dataset:
         return unary(self, "SkipDataset", count=int64_tensor(count, "count"))
 
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
-        """Every ``num_shards``-th element.
+        """Return every ``num_shards``-th element.
 
         Args:
-            num_shards: into how many parts the elements are divided.
-            index: which of them, from 0.
+            num_shards: the number of shards.
+            index: index of the shard, from 0.
 
         Returns:
             A dataset.
 
         Raises:
-            InvalidArgumentError: at run time, there is no such part.
+            InvalidArgumentError: at run time, ``index`` is out of range.
         """
         return unary(
             self,
@@ -636,11 +642,11 @@ class Dataset:
         )
 
     def batch(self, batch_size: TensorLike, drop_remainder: Any = False) -> Dataset:
-        """Elements put together, along a new first axis.
+        """Batch the elements along a new first axis.
 
         Args:
-            batch_size: elements of a batch.
-            drop_remainder: whether a last batch with fewer elements is left out.
+            batch_size: number of elements in a batch.
+            drop_remainder: whether to drop a last batch with fewer elements.
 
         Returns:
             A dataset.
@@ -651,7 +657,7 @@ class Dataset:
         size = int64_tensor(batch_size, "batch_size")
         drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
         rows = fixed_rows(size, drops)
-        spec = structure.map_form(lambda one: one._batch(rows), self._spec)
+        spec = structure.map_structure(lambda leaf_spec: leaf_spec._batch(rows), self._spec)
         return unary(self, "BatchDatasetV2", spec, batch_size=size, drop_remainder=drops)
 
     def padded_batch(
@@ -661,28 +667,28 @@ class Dataset:
         padding_values: Any = None,
         drop_remainder: Any = False,
     ) -> Dataset:
-        """Elements put together after each was filled up to a common shape.
+        """Batch the elements after padding them to a common shape.
 
         Args:
-            batch_size: elements of a batch.
-            padded_shapes: the shape of each tensor of an element, in its form; None or -1 in it: as long as the
-                longest of the batch.
-            padding_values: scalars to fill up with, in the same form; None: zeros and empty strings.
-            drop_remainder: whether a last batch with fewer elements is left out.
+            batch_size: number of elements in a batch.
+            padded_shapes: the shape of each tensor of an element, in its structure; None or -1 for a size: that of the
+                longest in the batch.
+            padding_values: scalars to pad with, in the same structure; None: zeros and empty strings.
+            drop_remainder: whether to drop a last batch with fewer elements.
 
         Returns:
             A dataset.
 
         Raises:
-            ValueError: a shape does not fit the elements, or a value is no scalar.
-            TypeError: a value is of another type than the tensor, or a tensor is sparse.
+            ValueError: a shape does not fit the elements, or a value is not a scalar.
+            TypeError: a value has another dtype than the tensor, or a tensor is sparse.
             InvalidArgumentError: at run time, an element is larger than the shape.
         """
         size = int64_tensor(batch_size, "batch_size")
         specs = structure.flatten(self._spec)
-        if any(isinstance(one, SparseTensorSpec) for one in specs):
+        if any(isinstance(spec, SparseTensorSpec) for spec in specs):
             raise TypeError(
-                "Batching of padded sparse tensors is not currently supported: batch() puts them together without"
+                "Batching of padded sparse tensors is not currently supported: batch() batches them without"
                 " padding"
             )
         values = default_padding(self._spec) if padding_values is None else padding_values
@@ -692,18 +698,18 @@ class Dataset:
                 structure.flatten_up_to(self._spec, padded_shapes), specs, strict=True
             )
         ]
-        given = [
+        padding = [
             padding_value(value, spec.dtype)
             for value, spec in builtins.zip(structure.flatten_up_to(self._spec, values), specs, strict=True)
         ]
         drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
         rows = fixed_rows(size, drops)
-        known = [shape_in(shape) for shape in shapes]
+        static_shapes = [shape_in(shape) for shape in shapes]
         leaves = [
             TensorSpec(TensorShape([rows]).concatenate(shape), spec.dtype)
-            for shape, spec in builtins.zip(known, specs, strict=True)
+            for shape, spec in builtins.zip(static_shapes, specs, strict=True)
         ]
-        return made(
+        return build(
             "PaddedBatchDatasetV2",
             structure.pack(self._spec, leaves),
             (self,),
@@ -711,23 +717,24 @@ class Dataset:
             input_dataset=self._variant_tensor,
             batch_size=size,
             padded_shapes=shapes,
-            padding_values=given,
+            padding_values=padding,
             drop_remainder=drops,
         )
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None) -> Dataset:
-        """What a function makes of each element.
+        """Apply a function to each element.
 
         Args:
-            map_func: takes an element, a tuple's parts as arguments of their own; returns one. It is called once, with
-                tensors, and what it builds is run for every element.
-            num_parallel_calls: elements that TensorFlow would work on at a time; None: one. The order is the same.
+            map_func: takes an element, with the components of a tuple as separate arguments, and returns one. It is
+                called once, with tensors; the operations that it adds run for every element.
+            num_parallel_calls: number of elements that TensorFlow would process in parallel; None: one. The order is
+                the same.
 
         Returns:
             A dataset.
 
         Raises:
-            TypeError: the function returns something that is no element.
+            TypeError: the function returns something that is not an element.
         """
         function = trace(map_func, "Dataset.map()", self._spec)
         arguments = {"other_arguments": list(function.captured), "f": function.ref}
@@ -741,7 +748,7 @@ class Dataset:
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
     ) -> Dataset:
-        """The same as ``map``.
+        """Do the same as ``map``.
 
         Args:
             map_func: as for ``map``.
@@ -753,7 +760,7 @@ class Dataset:
         return self.map(map_func, num_parallel_calls)
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
-        """The elements of the datasets that a function makes, one dataset after the other.
+        """Return the elements of the datasets that a function returns, one dataset after the other.
 
         Args:
             map_func: takes an element and returns a dataset.
@@ -777,13 +784,14 @@ class Dataset:
         block_length: TensorLike = 1,
         num_parallel_calls: TensorLike | None = None,
     ) -> Dataset:
-        """The elements of the datasets that a function makes, in turn.
+        """Interleave the elements of the datasets that a function returns.
 
         Args:
             map_func: takes an element and returns a dataset.
-            cycle_length: datasets that take turns; -1: as many as there are processors.
-            block_length: elements that each gives at its turn.
-            num_parallel_calls: datasets that TensorFlow would read at a time; None: one. The order is the same.
+            cycle_length: number of datasets to interleave; -1: the number of processors.
+            block_length: number of consecutive elements from each dataset.
+            num_parallel_calls: number of datasets that TensorFlow would read in parallel; None: one. The order is the
+                same.
 
         Returns:
             A dataset.
@@ -805,7 +813,7 @@ class Dataset:
         return unary(self, "ParallelInterleaveDatasetV2", spec, (function,), **arguments)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
-        """The elements for which a function is true.
+        """Return the elements for which a function is true.
 
         Args:
             predicate: takes an element and returns a bool scalar.
@@ -830,7 +838,7 @@ class Dataset:
         )
 
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
-        """The same as ``filter``.
+        """Do the same as ``filter``.
 
         Args:
             predicate: as for ``filter``.
@@ -841,13 +849,13 @@ class Dataset:
         return self.filter(predicate)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function makes of this dataset.
+        """Apply a function to this dataset.
 
         Args:
             transformation_func: takes a dataset and returns one, such as those of ``tf.data.experimental``.
 
         Returns:
-            Its dataset.
+            The result of the function.
 
         Raises:
             TypeError: it returns something else.
@@ -864,16 +872,16 @@ class Dataset:
         stride: TensorLike = 1,
         drop_remainder: Any = False,
     ) -> Dataset:
-        """Datasets of neighbouring elements.
+        """Return datasets of consecutive elements.
 
         Args:
-            size: elements of a window.
-            shift: elements from the beginning of a window to that of the next; None: ``size``.
-            stride: elements from one of a window to the next.
-            drop_remainder: whether last windows with fewer elements are left out.
+            size: number of elements in a window.
+            shift: distance in elements between the starts of two windows; None: ``size``.
+            stride: distance in elements between two elements of a window.
+            drop_remainder: whether to drop last windows with fewer elements.
 
         Returns:
-            A dataset of datasets, in the form of the elements.
+            A dataset of datasets, in the structure of the elements.
 
         Raises:
             InvalidArgumentError: at run time, a number is not positive.
@@ -884,18 +892,18 @@ class Dataset:
             "stride": int64_tensor(stride, "stride"),
             "drop_remainder": convert_to_tensor(drop_remainder, "bool", name="drop_remainder"),
         }
-        return unary(self, "WindowDataset", structure.map_form(DatasetSpec, self._spec), **numbers)
+        return unary(self, "WindowDataset", structure.map_structure(DatasetSpec, self._spec), **numbers)
 
     def unbatch(self) -> Dataset:
-        """The rows of the elements.
+        """Return the rows of the elements.
 
         Returns:
             A dataset.
 
         Raises:
-            ValueError: a tensor is a scalar, or they have different numbers of rows.
+            ValueError: a tensor is a scalar, or the numbers of rows differ.
         """
-        spec = structure.map_form(lambda one: one._unbatch(), self._spec)
+        spec = structure.map_structure(lambda leaf_spec: leaf_spec._unbatch(), self._spec)
         rows = Dimension(None)
         for shape in structure.flat_shapes(self._spec):
             try:
@@ -910,10 +918,10 @@ class Dataset:
         )
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
-        """What a function makes of all elements, one after the other.
+        """Reduce all elements to one with a function.
 
         Args:
-            initial_state: the first state, an element.
+            initial_state: the initial state, an element.
             reduce_func: takes a state and an element and returns the next state.
 
         Returns:
@@ -921,12 +929,12 @@ class Dataset:
 
         Raises:
             TypeError: the function returns a state of another type.
-            InvalidArgumentError: at run time, the function returns a state of fewer or more parts.
+            InvalidArgumentError: at run time, the function returns a state with another number of components.
         """
         with name_scope("initial_state"):
             state = structure.normalised(initial_state)
-        known = structure.spec_of_value(state)
-        function, spec = trace_with_state(reduce_func, "reduce()", known, self._spec, is_counted=False)
+        state_spec = structure.spec_of_value(state)
+        function, spec = trace_with_state(reduce_func, "reduce()", state_spec, self._spec, is_counted=False)
         tensors = new_list(
             "ReduceDataset",
             input_dataset=self._variant_tensor,
@@ -940,11 +948,11 @@ class Dataset:
 
 
 class NestedDatasets:
-    """Datasets in an array, such as a batch of datasets.
+    """An array of datasets, such as a batch of datasets.
 
     Args:
-        variant_tensor: the tensor that stands for them.
-        element_spec: what the elements of each are.
+        variant_tensor: the tensor that represents them.
+        element_spec: spec of the elements of each dataset.
         dataset_shape: the shape of the array.
     """
 
@@ -955,14 +963,14 @@ class NestedDatasets:
 
 
 class DatasetSpec(TypeSpec):
-    """What is known of a dataset that is part of an element.
+    """Type of a dataset that is a component of an element.
 
     >>> DatasetSpec(TensorSpec([], "int64"))
     DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))
 
     Args:
-        element_spec: what its elements are.
-        dataset_shape: the shape of an array of such datasets; of one alone that of a scalar.
+        element_spec: spec of its elements.
+        dataset_shape: the shape of an array of such datasets; a scalar shape for a single dataset.
     """
 
     def __init__(self, element_spec: Any, dataset_shape: ShapeLike = ()) -> None:
@@ -971,10 +979,10 @@ class DatasetSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: Dataset | NestedDatasets) -> DatasetSpec:
-        """The spec of a dataset.
+        """Return the spec of a dataset.
 
         Args:
-            value: the dataset, or datasets in an array.
+            value: the dataset, or an array of datasets.
         """
         return cls(value.element_spec, value.dataset_shape if isinstance(value, NestedDatasets) else ())
 
@@ -992,7 +1000,7 @@ class DatasetSpec(TypeSpec):
 
     def _to_components(self, value: Dataset | NestedDatasets | list[Any]) -> Tensor:
         if isinstance(value, list):
-            return convert_to_tensor([self._to_components(one) for one in value])
+            return convert_to_tensor([self._to_components(leaf_spec) for leaf_spec in value])
         return value._variant_tensor
 
     def _from_components(self, components: Tensor) -> Dataset | NestedDatasets:
@@ -1025,47 +1033,47 @@ def generator_dataset(
     next_func: Callable[..., Any],
     finalize_func: Callable[..., Any],
 ) -> Dataset:
-    """Elements that functions of the graph make, one after the other.
+    """Return elements that functions of the graph generate one after the other.
 
     Args:
-        spec: what the first function takes.
-        arguments: the tensors that this consists of.
-        init_func: gives what the others take.
-        next_func: gives the next element.
+        spec: spec of the argument of ``init_func``.
+        arguments: the tensors of this argument.
+        init_func: returns the argument of the other functions.
+        next_func: returns the next element.
         finalize_func: is called at the end.
     """
     name = "Dataset.from_generator()"
     init = trace(init_func, name, spec)
-    following, finalize = trace(next_func, name, init.spec), trace(finalize_func, name, init.spec)
-    return made(
+    get_next, finalize = trace(next_func, name, init.spec), trace(finalize_func, name, init.spec)
+    return build(
         "GeneratorDataset",
-        following.spec,
-        functions=(init, following, finalize),
+        get_next.spec,
+        functions=(init, get_next, finalize),
         init_func_other_args=[*arguments, *init.captured],
-        next_func_other_args=list(following.captured),
+        next_func_other_args=list(get_next.captured),
         finalize_func_other_args=list(finalize.captured),
         init_func=init.ref,
-        next_func=following.ref,
+        next_func=get_next.ref,
         finalize_func=finalize.ref,
     )
 
 
 def fixed_rows(size: Tensor, drops: Tensor) -> int | None:
-    """How many rows all batches have, where that is known and all have equally many."""
-    known, drop = constant_value(size), constant_value(drops)
-    return int(known) if drop is not None and bool(drop) and known is not None else None
+    """Return the number of rows of every batch; None if unknown or if batches differ."""
+    static_size, drop = constant_value(size), constant_value(drops)
+    return int(static_size) if drop is not None and bool(drop) and static_size is not None else None
 
 
 def inner_spec(function: Traced) -> Any:
-    """What the elements of the datasets are that a function returns; TypeError if it returns something else."""
+    """Return the element spec of the datasets that a function returns; TypeError if it returns something else."""
     if not isinstance(function.spec, DatasetSpec):
         raise TypeError(f"`map_func` must return a `Dataset` object. Got {type(function.spec)}")
     return function.spec._element_spec
 
 
 def common_spec(first: Any, second: Any) -> Any:
-    """What elements of either spec are."""
-    return structure.map_form(lambda one, other: one.most_specific_compatible_type(other), first, second)
+    """Return the spec that includes the elements of both."""
+    return structure.map_structure(lambda x, y: x.most_specific_compatible_type(y), first, second)
 
 
 def trace_with_state(
@@ -1076,38 +1084,38 @@ def trace_with_state(
     pick: Callable[[Any], Any] = lambda x: x,
     is_counted: bool = True,
 ) -> tuple[Traced, Any]:
-    """A function of a state and an element, which returns a state.
+    """Trace a function of a state and an element that returns a state.
 
-    Shapes of the state that change from call to call are forgotten.
+    Shapes of the state that change from call to call become unknown.
 
     Args:
         function: the function.
-        transformation: who calls it.
-        state: what the first state is.
-        element: what an element is.
-        pick: gives the state in what the function returns.
-        is_counted: whether the new state must have as many parts here, not only when it runs.
+        transformation: name of the caller, for messages.
+        state: spec of the initial state.
+        element: spec of an element.
+        pick: extracts the state from the function's result.
+        is_counted: whether to check the number of the new state's components now, and not only at run time.
 
     Returns:
-        The function, and what all states are.
+        The function, and the spec of all states.
 
     Raises:
-        TypeError: the new state is of other types.
+        TypeError: the new state has other types.
     """
     while True:
         traced = trace(function, transformation, (state, element))
         new_state = pick(traced.spec)
-        mine, theirs = structure.output_types(state), structure.output_types(new_state)
-        before, after = structure.flatten(mine), structure.flatten(theirs)
+        expected, actual = structure.output_types(state), structure.output_types(new_state)
+        before, after = structure.flatten(expected), structure.flatten(actual)
         if not is_counted and len(before) != len(after):
             return traced, state
         if before != after:
             raise TypeError(
-                f"The element types for the new state must match the initial state. Expected {mine}; got {theirs}."
+                f"The element types for the new state must match the initial state. Expected {expected}; got {actual}."
             )
         weaker = common_spec(state, structure.pack(state, structure.flatten(new_state)))
-        known = [shape.sizes for shape in structure.flat_shapes(state)]
-        if [shape.sizes for shape in structure.flat_shapes(weaker)] == known:
+        state_sizes = [shape.sizes for shape in structure.flat_shapes(state)]
+        if [shape.sizes for shape in structure.flat_shapes(weaker)] == state_sizes:
             return traced, state
         library = get_default_graph()
         for table in (library.functions, library.function_bodies, library.function_op_defs):

@@ -1,7 +1,7 @@
-"""Datasets of ``Example`` messages and of rows of databases, and datasets that are written to files.
+"""Datasets of ``Example`` messages and database rows, and a writer of datasets to files.
 
 Source: tensorflow/python/data/experimental/ops/parsing_ops.py, readers.py and writers.py, release 1.15 (operations,
-defaults, sentences).
+defaults, messages).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
 from gpuplace.tf1.data.csv_files import in_files, shuffled_and_repeated
-from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, int64_tensor, made, to_variant, unary
-from gpuplace.tf1.data.experimental import Transformation, in_turn
+from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, int64_tensor, to_variant, unary
+from gpuplace.tf1.data.experimental import Transformation, map_serial
 from gpuplace.tf1.data.readers import TFRecordDataset
 from gpuplace.tf1.input.parsing import (
     ANY_FEATURE,
     SparseFeature,
     default_tensors,
-    raw_of,
+    feature_arguments,
     with_rows,
     with_sparse_features,
 )
@@ -41,18 +41,18 @@ __all__ = [
 
 
 def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: TensorLike = 1) -> Transformation:
-    """Takes the features out of vectors of ``Example`` messages, as ``tf.parse_example``.
+    """Parse the features of batches of ``Example`` messages, as ``tf.parse_example`` does.
 
     Args:
         features: as for ``tf.parse_example``.
-        num_parallel_calls: vectors that TensorFlow would work on at a time.
+        num_parallel_calls: number of batches that TensorFlow would parse in parallel.
 
     Returns:
-        A function for ``Dataset.apply``; the elements are dicts from key to tensor.
+        A function for ``Dataset.apply``; its elements are dicts from key to tensor.
 
     Raises:
-        ValueError: the features are missing, or not complete.
-        TypeError: elements are no vectors of strings.
+        ValueError: the features are missing or incomplete.
+        TypeError: elements are not vectors of strings.
     """
     if features is None:
         raise ValueError(f"Missing: features was {features}.")
@@ -60,7 +60,7 @@ def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: Tenso
     def apply(dataset: Dataset) -> Dataset:
         if not structure.are_compatible(dataset.element_spec, TensorSpec([None], string)):
             raise TypeError("Input dataset should be a dataset of vectors of strings")
-        raw = raw_of(with_rows(features), ANY_FEATURE)
+        raw = feature_arguments(with_rows(features), ANY_FEATURE)
         rows = dataset.output_shapes
         spec: dict[str, Any] = {
             key: TensorSpec(rows.concatenate(shape), dtype)
@@ -79,8 +79,8 @@ def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: Tenso
             sparse_types=raw.sparse_types,
             dense_shapes=raw.dense_shapes,
         )
-        if any(isinstance(one, SparseFeature) for one in features.values()):
-            return parsed.map(lambda found: with_sparse_features(features, found), num_parallel_calls)
+        if any(isinstance(feature, SparseFeature) for feature in features.values()):
+            return parsed.map(lambda parts: with_sparse_features(features, parts), num_parallel_calls)
         return parsed
 
     return apply
@@ -103,31 +103,31 @@ def make_batched_features_dataset(
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Dataset:
-    """Batches of the features of ``Example`` messages in files.
+    """Return batches of the features of ``Example`` messages in files.
 
     Args:
-        file_pattern: a glob pattern, or several of them.
-        batch_size: messages of a batch.
+        file_pattern: one or more glob patterns.
+        batch_size: number of messages in a batch.
         features: as for ``tf.parse_example``.
-        reader: makes a dataset of messages of the name of a file.
-        label_key: the feature that is given out apart, as the second part of an element; None: none.
-        reader_args: further arguments of ``reader``; None: none.
-        num_epochs: how often the files are gone through; None: without end.
-        shuffle: whether files and messages come in random order.
+        reader: creates a dataset of messages from a file name.
+        label_key: the feature that becomes the second component of an element, or None.
+        reader_args: further arguments of ``reader``, or None.
+        num_epochs: number of passes over the files; None: unlimited.
+        shuffle: whether to shuffle files and messages.
         shuffle_buffer_size: as for ``Dataset.shuffle``.
-        shuffle_seed: the same.
-        prefetch_buffer_size: batches that TensorFlow would make ahead; None: as many as seem good.
-        reader_num_threads: files that are read in turn; None: 1.
-        parser_num_threads: batches that TensorFlow would work on at a time; None: 2.
-        sloppy_ordering: whether TensorFlow may take another order; here it is always the same.
-        drop_final_batch: whether a last batch with fewer messages is left out.
+        shuffle_seed: as for ``Dataset.shuffle``.
+        prefetch_buffer_size: batches that TensorFlow would prefetch; None: chosen automatically.
+        reader_num_threads: number of files to interleave; None: 1.
+        parser_num_threads: number of batches that TensorFlow would parse in parallel; None: 2.
+        sloppy_ordering: whether TensorFlow may change the order; here it is always deterministic.
+        drop_final_batch: whether to drop a last batch with fewer messages.
 
     Returns:
         A dataset.
 
     Raises:
-        TypeError: ``reader`` is one of queues.
-        ValueError: ``label_key`` is no feature.
+        TypeError: ``reader`` is a reader for queues.
+        ValueError: ``label_key`` is not a feature.
     """
     if isinstance(reader, type) and issubclass(reader, ReaderBase):
         raise TypeError(
@@ -139,14 +139,14 @@ def make_batched_features_dataset(
     arguments = reader_args or ()
     dataset = in_files(files, lambda name: read(name, *arguments), reader_num_threads or 1, sloppy_ordering)
     if dataset.output_types == (string, string):  # pairs of a key and a message
-        dataset = in_turn(dataset, lambda _, message: message)
+        dataset = map_serial(dataset, lambda _, message: message)
     dataset = shuffled_and_repeated(dataset, num_epochs, shuffle, shuffle_buffer_size, shuffle_seed)
     batches = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
     parsed = batches.apply(parse_example_dataset(features, parser_num_threads or 2))
     if label_key:
         if label_key not in features:
             raise ValueError(f"The `label_key` provided ({label_key!r}) must be one of the `features` keys.")
-        parsed = parsed.map(lambda found: (found, found.pop(label_key)))
+        parsed = parsed.map(lambda parts: (parts, parts.pop(label_key)))
     return parsed.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
@@ -163,20 +163,20 @@ def make_tf_record_dataset(
     num_parallel_parser_calls: int | None = None,
     drop_final_batch: bool = False,
 ) -> Dataset:
-    """Batches of the records of TFRecord files.
+    """Return batches of the records of TFRecord files.
 
     Args:
-        file_pattern: a glob pattern, or several of them.
-        batch_size: records of a batch.
-        parser_fn: makes of a record what is put together; None: the record as it is.
-        num_epochs: how often the files are gone through; None: without end.
-        shuffle: whether files and records come in random order.
+        file_pattern: one or more glob patterns.
+        batch_size: number of records in a batch.
+        parser_fn: converts a record to an element; None: the record itself.
+        num_epochs: number of passes over the files; None: unlimited.
+        shuffle: whether to shuffle files and records.
         shuffle_buffer_size: as for ``Dataset.shuffle``; None: 10000.
-        shuffle_seed: the same.
-        prefetch_buffer_size: batches that TensorFlow would make ahead; None: as many as seem good.
-        num_parallel_reads: files that are read in turn; None: 24.
-        num_parallel_parser_calls: records that TensorFlow would work on at a time; None: a batch.
-        drop_final_batch: whether a last batch with fewer records is left out.
+        shuffle_seed: as for ``Dataset.shuffle``.
+        prefetch_buffer_size: batches that TensorFlow would prefetch; None: chosen automatically.
+        num_parallel_reads: number of files to interleave; None: 24.
+        num_parallel_parser_calls: number of records that TensorFlow would parse in parallel; None: a batch.
+        drop_final_batch: whether to drop a last batch with fewer records.
 
     Returns:
         A dataset.
@@ -195,13 +195,13 @@ def make_tf_record_dataset(
 
 
 class SqlDataset(Dataset):
-    """The rows that a query of a database gives, tuples of scalars.
+    """The rows of a database query, tuples of scalars.
 
     Args:
         driver_name: ``"sqlite"``.
-        data_source_name: the name of the database's file.
+        data_source_name: path of the database file.
         query: the query.
-        output_types: the types of the columns, a tuple.
+        output_types: dtypes of the columns, a tuple.
     """
 
     def __init__(
@@ -211,8 +211,8 @@ class SqlDataset(Dataset):
         query: TensorLike,
         output_types: Sequence[Any],
     ) -> None:
-        spec = tuple(TensorSpec([], as_dtype(one)) for one in output_types)
-        dataset = made(
+        spec = tuple(TensorSpec([], as_dtype(dtype)) for dtype in output_types)
+        dataset = build(
             "SqlDataset",
             spec,
             driver_name=convert_to_tensor(driver_name, string, name="driver_name"),
@@ -223,10 +223,10 @@ class SqlDataset(Dataset):
 
 
 class TFRecordWriter:
-    """Writes the elements of datasets to a TFRecord file.
+    """Writer of dataset elements to a TFRecord file.
 
     Args:
-        filename: the name of the file.
+        filename: path of the file.
         compression_type: ``""``, ``"ZLIB"`` or ``"GZIP"``; None: ``""``.
     """
 
@@ -237,7 +237,7 @@ class TFRecordWriter:
         )
 
     def write(self, dataset: Dataset) -> Operation:
-        """An operation that writes all elements.
+        """Return an operation that writes all elements.
 
         Args:
             dataset: a dataset of string scalars.
@@ -246,7 +246,7 @@ class TFRecordWriter:
             The operation.
 
         Raises:
-            TypeError: it is no such dataset.
+            TypeError: ``dataset`` is not such a dataset.
         """
         if not isinstance(dataset, Dataset):
             raise TypeError("`dataset` must be a `tf.data.Dataset` object.")

@@ -1,6 +1,6 @@
-"""``tf.data.experimental``: transformations for ``Dataset.apply``, and what stands beside them.
+"""``tf.data.experimental``: transformations for ``Dataset.apply``, and related functions.
 
-Source: tensorflow/python/data/experimental/ops, release 1.15 (operations, names, defaults, sentences).
+Source: tensorflow/python/data/experimental/ops, release 1.15 (operations, names, defaults, messages).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gpuplace.tf1.data.dataset import (
     AUTOTUNE,
     Dataset,
     DatasetSpec,
+    build,
     common_spec,
     fixed_rows,
     inner_spec,
     int64_tensor,
-    made,
     seed_tensors,
     to_variant,
     trace_with_state,
@@ -79,12 +79,12 @@ __all__ = [
 ]
 
 INFINITE_CARDINALITY = -1
-"""What ``cardinality`` gives for a dataset without end."""
+"""Result of ``cardinality`` for an infinite dataset."""
 UNKNOWN_CARDINALITY = -2
-"""What ``cardinality`` gives where nobody knows."""
+"""Result of ``cardinality`` if it is unknown."""
 
 Transformation = Callable[[Dataset], Dataset]
-"""What ``Dataset.apply`` takes."""
+"""Argument of ``Dataset.apply``."""
 
 
 def map_and_batch(
@@ -98,16 +98,17 @@ def map_and_batch(
 
     Args:
         map_func: as for ``Dataset.map``.
-        batch_size: elements of a batch.
-        num_parallel_batches: batches that TensorFlow would work on at a time; None: see ``num_parallel_calls``.
-        drop_remainder: whether a last batch with fewer elements is left out.
-        num_parallel_calls: elements that it would work on at a time; None: a batch.
+        batch_size: number of elements in a batch.
+        num_parallel_batches: number of batches that TensorFlow would process in parallel; None: see
+            ``num_parallel_calls``.
+        drop_remainder: whether to drop a last batch with fewer elements.
+        num_parallel_calls: number of elements that TensorFlow would process in parallel; None: a batch.
 
     Returns:
         A function for ``Dataset.apply``.
 
     Raises:
-        ValueError: both numbers are given.
+        ValueError: both ``num_parallel_batches`` and ``num_parallel_calls`` are given.
     """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError(
@@ -126,7 +127,7 @@ def map_and_batch(
         return unary(
             dataset,
             "MapAndBatchDataset",
-            structure.map_form(lambda one: one._batch(rows), function.spec),
+            structure.map_structure(lambda leaf_spec: leaf_spec._batch(rows), function.spec),
             (function,),
             other_arguments=list(function.captured),
             batch_size=size,
@@ -172,17 +173,17 @@ def parallel_interleave(
     buffer_output_elements: TensorLike | None = None,
     prefetch_input_elements: TensorLike | None = None,
 ) -> Transformation:
-    """The elements of the datasets that a function makes, in turn.
+    """Interleave the elements of the datasets that a function returns.
 
-    As for TensorFlow, a block goes on with the next dataset where one ends within it.
+    As in TensorFlow, if a dataset ends within a block, the next dataset completes the block.
 
     Args:
         map_func: takes an element and returns a dataset.
-        cycle_length: datasets that take turns.
-        block_length: elements that each gives at its turn.
-        sloppy: whether TensorFlow may take another turn; here the order is always the same.
-        buffer_output_elements: elements that TensorFlow would make ahead; None: two blocks.
-        prefetch_input_elements: datasets that it would make ahead; None: two cycles.
+        cycle_length: number of datasets to interleave.
+        block_length: number of consecutive elements from each dataset.
+        sloppy: whether TensorFlow may change the order; here it is always deterministic.
+        buffer_output_elements: number of elements that TensorFlow would prefetch; None: two blocks.
+        prefetch_input_elements: number of datasets that it would prefetch; None: two cycles.
 
     Returns:
         A function for ``Dataset.apply``.
@@ -193,7 +194,7 @@ def parallel_interleave(
 
 
 def ignore_errors() -> Transformation:
-    """Leaves out the elements that cannot be made.
+    """Skip elements whose computation fails.
 
     Returns:
         A function for ``Dataset.apply``.
@@ -202,10 +203,10 @@ def ignore_errors() -> Transformation:
 
 
 def enumerate_dataset(start: TensorLike = 0) -> Transformation:
-    """Pairs of a number and an element, as ``Dataset.enumerate``.
+    """Return pairs of an index and an element, as ``Dataset.enumerate`` does.
 
     Args:
-        start: the first number.
+        start: the first index.
 
     Returns:
         A function for ``Dataset.apply``.
@@ -214,7 +215,7 @@ def enumerate_dataset(start: TensorLike = 0) -> Transformation:
 
 
 def unbatch() -> Transformation:
-    """The rows of the elements, as ``Dataset.unbatch``.
+    """Return the rows of the elements, as ``Dataset.unbatch`` does.
 
     Returns:
         A function for ``Dataset.apply``.
@@ -223,7 +224,7 @@ def unbatch() -> Transformation:
 
 
 def unique() -> Transformation:
-    """Each element once.
+    """Remove duplicate elements.
 
     Returns:
         A function for ``Dataset.apply``, for elements that are one int32, int64 or string tensor.
@@ -241,7 +242,7 @@ def unique() -> Transformation:
 
 
 def take_while(predicate: Callable[..., Any]) -> Transformation:
-    """The elements before the first one for which a function is false.
+    """Return the elements before the first one for which a function is false.
 
     Args:
         predicate: takes an element and returns a bool scalar.
@@ -266,10 +267,10 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
 
 
 def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transformation:
-    """What a function makes of a state and each element, one after the other.
+    """Apply a function to each element and a state, which it passes to the next call.
 
     Args:
-        initial_state: the first state, an element.
+        initial_state: the initial state, an element.
         scan_func: takes a state and an element; returns the next state and an element.
 
     Returns:
@@ -310,12 +311,12 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
 def Counter(  # noqa: N802 - TensorFlow's name
     start: TensorLike = 0, step: TensorLike = 1, dtype: DTypeLike = "int64"
 ) -> Dataset:
-    """Numbers without end.
+    """Return an infinite sequence of numbers.
 
     Args:
-        start: the first.
-        step: from one to the next.
-        dtype: their type.
+        start: the first number.
+        step: the step between two numbers.
+        dtype: their dtype.
 
     Returns:
         A dataset of scalars.
@@ -328,7 +329,7 @@ def Counter(  # noqa: N802 - TensorFlow's name
 
 
 class RandomDataset(Dataset):
-    """Random numbers without end, int64 scalars from 0 below 2**32.
+    """Infinite random numbers, int64 scalars from 0 to below 2**32.
 
     Args:
         seed: the op's seed, an integer. None: see ``set_random_seed``.
@@ -336,34 +337,34 @@ class RandomDataset(Dataset):
 
     def __init__(self, seed: int | None = None) -> None:
         first, second = seed_tensors(seed)
-        one = made("RandomDataset", TensorSpec([], "int64"), seed=first, seed2=second)
-        super().__init__(to_variant(one), one.element_spec)
+        dataset = build("RandomDataset", TensorSpec([], "int64"), seed=first, seed2=second)
+        super().__init__(to_variant(dataset), dataset.element_spec)
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
-    """Elements of several datasets, as the numbers of another one say.
+    """Return elements of several datasets, in the order of the indices in another one.
 
     Args:
-        datasets: datasets of elements of the same types.
-        choice_dataset: gives their positions, int64 scalars.
+        datasets: datasets with elements of the same types.
+        choice_dataset: indices of datasets, int64 scalars.
 
     Returns:
         A dataset.
 
     Raises:
-        TypeError: the numbers are of another type, or the datasets differ.
+        TypeError: the indices have another dtype, or the datasets differ.
     """
     spec = choice_dataset.element_spec
     if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec([], "int64")):
         raise TypeError("`choice_dataset` must be a dataset of scalar `tf.int64` tensors.")
-    return directed(choice_dataset, datasets)
+    return select_from(choice_dataset, datasets)
 
 
-def in_turn(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
-    """What a function makes of each element, in the thread that asks for it.
+def map_serial(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
+    """Apply a function to each element, without inter-op parallelism.
 
     Args:
-        dataset: gives the elements.
+        dataset: the input dataset.
         function: the function, as for ``Dataset.map``.
     """
     traced = trace(function, "Dataset.map()", dataset.element_spec)
@@ -378,26 +379,26 @@ def in_turn(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
     )
 
 
-def directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
-    """Elements of several datasets, as the numbers of another one say.
+def select_from(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
+    """Return elements of several datasets, in the order of the indices in another one.
 
     Args:
-        selector: gives the positions of datasets, int64 scalars.
+        selector: indices of datasets, int64 scalars.
         datasets: the datasets.
 
     Raises:
-        TypeError: they differ in the types of their elements.
+        TypeError: the datasets have elements of different types.
     """
     common = datasets[0]
     for one in datasets[1:]:
         if one.output_types != common.output_types or one.output_classes != common.output_classes:
             raise TypeError("All datasets must have the same type and class.")
-    return made(
+    return build(
         "DirectedInterleaveDataset",
-        _weakest([one.element_spec for one in datasets]),
+        _weakest([dataset.element_spec for dataset in datasets]),
         (selector, *datasets),
         selector_input_dataset=to_variant(selector),
-        data_input_datasets=[to_variant(one) for one in datasets],
+        data_input_datasets=[to_variant(dataset) for dataset in datasets],
     )
 
 
@@ -417,13 +418,13 @@ def group_by_window(
     window_size: TensorLike | None = None,
     window_size_func: Callable[[Any], Any] | None = None,
 ) -> Transformation:
-    """Elements of equal keys, as soon as there are enough of a key, put together by a function.
+    """Collect elements with equal keys into windows, and apply a function to each window.
 
     Args:
-        key_func: takes an element and gives its key, an int64 scalar.
-        reduce_func: takes a key and a dataset of elements; makes a dataset.
-        window_size: elements that are enough; None: see ``window_size_func``.
-        window_size_func: takes a key and gives how many are enough; None: see ``window_size``.
+        key_func: takes an element and returns its key, an int64 scalar.
+        reduce_func: takes a key and a dataset of elements, and returns a dataset.
+        window_size: number of elements in a window; None: see ``window_size_func``.
+        window_size_func: takes a key and returns the window size; None: see ``window_size``.
 
     Returns:
         A function for ``Dataset.apply``.
@@ -470,12 +471,12 @@ def group_by_window(
 
 
 class Reducer:
-    """What ``group_by_reducer`` does with the elements of a key.
+    """Functions that ``group_by_reducer`` applies to the elements of a key.
 
     Args:
-        init_func: takes a key and gives the first state.
-        reduce_func: takes a state and an element and gives the next state.
-        finalize_func: makes an element of the last state.
+        init_func: takes a key and returns the initial state.
+        reduce_func: takes a state and an element and returns the next state.
+        finalize_func: converts the last state to an element.
     """
 
     def __init__(
@@ -490,10 +491,10 @@ class Reducer:
 
 
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
-    """What functions make of all elements of equal keys.
+    """Reduce all elements with the same key to one element.
 
     Args:
-        key_func: takes an element and gives its key, an int64 scalar.
+        key_func: takes an element and returns its key, an int64 scalar.
         reducer: the functions.
 
     Returns:
@@ -534,23 +535,23 @@ def bucket_by_sequence_length(
     no_padding: bool = False,
     drop_remainder: bool = False,
 ) -> Transformation:
-    """Batches of elements of about the same length.
+    """Return batches of elements of similar length.
 
     Args:
-        element_length_func: takes an element and gives its length, an int32 scalar.
-        bucket_boundaries: lengths that divide the buckets.
-        bucket_batch_sizes: elements of a batch of each bucket, one more than there are boundaries.
-        padded_shapes: as for ``Dataset.padded_batch``; None: those of the elements.
+        element_length_func: takes an element and returns its length, an int32 scalar.
+        bucket_boundaries: the lengths that separate the buckets.
+        bucket_batch_sizes: batch size of each bucket; one more than there are boundaries.
+        padded_shapes: as for ``Dataset.padded_batch``; None: the shapes of the elements.
         padding_values: as for ``Dataset.padded_batch``.
-        pad_to_bucket_boundary: whether all elements of a bucket are filled up to its boundary.
-        no_padding: whether none is filled up.
-        drop_remainder: whether batches with fewer elements are left out.
+        pad_to_bucket_boundary: whether to pad all elements of a bucket to its boundary.
+        no_padding: whether to leave elements unpadded.
+        drop_remainder: whether to drop batches with fewer elements.
 
     Returns:
         A function for ``Dataset.apply``.
 
     Raises:
-        ValueError: there are not as many sizes as buckets.
+        ValueError: the number of batch sizes is wrong.
     """
     with name_scope("bucket_by_seq_length"):
         if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
@@ -595,11 +596,11 @@ def _filled(shape: Any, fill: Tensor | None) -> Any:
     return sizes
 
 
-# Beside the transformations
+# Functions of datasets
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """How many elements a dataset has.
+    """Return the number of elements in a dataset.
 
     Args:
         dataset: the dataset.
@@ -611,7 +612,7 @@ def cardinality(dataset: Dataset) -> Tensor:
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """The one element of a dataset.
+    """Return the only element of a dataset.
 
     Args:
         dataset: the dataset.
@@ -620,8 +621,8 @@ def get_single_element(dataset: Dataset) -> Any:
         The element.
 
     Raises:
-        TypeError: it is no dataset.
-        InvalidArgumentError: at run time, it has none, or more.
+        TypeError: ``dataset`` is not a dataset.
+        InvalidArgumentError: at run time, the dataset does not have exactly one element.
     """
     if not isinstance(dataset, Dataset):
         raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
@@ -636,16 +637,16 @@ def get_single_element(dataset: Dataset) -> Any:
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:
-    """What the elements of a dataset or an iterator are.
+    """Return the element spec of a dataset or an iterator.
 
     Args:
-        dataset_or_iterator: one of them.
+        dataset_or_iterator: a dataset or an iterator.
 
     Returns:
-        ``TensorSpec`` and the like, in the elements' form.
+        ``TensorSpec`` and the like, in the elements' structure.
 
     Raises:
-        TypeError: something else.
+        TypeError: the argument is something else.
     """
     try:
         return dataset_or_iterator.element_spec
@@ -656,11 +657,11 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 
 def from_variant(variant: Tensor, structure: Any) -> Dataset:
-    """The dataset that a tensor stands for.
+    """Return the dataset that a tensor represents.
 
     Args:
         variant: a ``variant`` scalar.
-        structure: what its elements are, as ``get_structure`` gives it.
+        structure: the element spec, as ``get_structure`` returns it.
 
     Returns:
         A dataset.

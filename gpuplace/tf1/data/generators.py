@@ -1,6 +1,6 @@
-"""What ``Dataset.from_generator`` calls: a Python generator for each iterator over the dataset.
+"""The functions that ``Dataset.from_generator`` calls: one Python generator runs for each iterator of the dataset.
 
-Source: DatasetV2.from_generator in tensorflow/python/data/ops/dataset_ops.py, release 1.15 (sentences).
+Source: DatasetV2.from_generator in tensorflow/python/data/ops/dataset_ops.py, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpuplace.tf1.data import structure
 
 
 class _Generators:
-    """The generators that are running, by number."""
+    """The running generators, by index."""
 
     def __init__(self, generator: Callable[..., Any]) -> None:
         self._generator = generator
@@ -49,36 +49,36 @@ class _Generators:
 
 
 class GeneratorFunctions(NamedTuple):
-    """What a dataset of a generator calls, to be put into the graph."""
+    """Functions that a generator dataset calls, to be added to the graph."""
 
     init: Callable[[Tensor], Tensor]
-    """Starts a generator and gives its number."""
-    following: Callable[[Tensor], Any]
-    """Gives the next element of a generator."""
+    """Starts a generator and returns its index."""
+    get_next: Callable[[Tensor], Any]
+    """Returns the next element of a generator."""
     finalize: Callable[[Tensor], Tensor]
-    """Ends one."""
+    """Closes a generator."""
 
 
 def generator_functions(
     generator: Callable[..., Any], output_types: Any, output_shapes: Any, args: Any
 ) -> GeneratorFunctions:
-    """The functions for a generator, as ``Dataset.from_generator`` has its arguments.
+    """Return the functions for a generator, from the arguments of ``Dataset.from_generator``.
 
     Raises:
-        TypeError: it cannot be called.
+        TypeError: the generator is not callable.
     """
     if not callable(generator):
         raise TypeError("`generator` must be callable.")
-    types = [as_dtype(one) for one in structure.flatten(output_types)]
+    types = [as_dtype(item) for item in structure.flatten(output_types)]
     shapes = None
     if output_shapes is not None:
-        shapes = [as_shape(one) for one in structure.flatten_up_to(output_types, output_shapes)]
-    given = [convert_to_tensor(one, name=f"args_{number}") for number, one in enumerate(args or ())]
+        shapes = [as_shape(value) for value in structure.flatten_up_to(output_types, output_shapes)]
+    arg_tensors = [convert_to_tensor(value, name=f"args_{number}") for number, value in enumerate(args or ())]
     running = _Generators(generator)
 
-    def following(number: Tensor) -> Any:
+    def get_next(number: Tensor) -> Any:
         values = py_func(
-            lambda one: _checked(running.next_of(int(one)), output_types, types, shapes), [number], types
+            lambda value: _checked(running.next_of(int(value)), output_types, types, shapes), [number], types
         )
         tensors = list(values) if isinstance(values, (list, tuple)) else [values]
         for tensor, shape in zip(tensors, shapes or (), strict=False):
@@ -86,16 +86,16 @@ def generator_functions(
         return structure.pack(output_types, tensors)
 
     return GeneratorFunctions(
-        lambda dummy: py_func(running.start, given, int64),
-        following,
-        lambda number: py_func(lambda one: running.end(int(one)), [number], int64),
+        lambda dummy: py_func(running.start, arg_tensors, int64),
+        get_next,
+        lambda number: py_func(lambda value: running.end(int(value)), [number], int64),
     )
 
 
 def _checked(
     values: Any, output_types: Any, types: list[DType], shapes: list[TensorShape] | None
 ) -> list[Any]:
-    """The arrays of what a generator yielded."""
+    """Convert the values that a generator yielded to arrays, after checks."""
     try:
         flat = structure.flatten_up_to(output_types, values)
     except (TypeError, ValueError):

@@ -1,14 +1,14 @@
-"""``tf.data.Iterator``: where a graph takes the elements of a dataset from.
+"""``tf.data.Iterator``: access to the elements of a dataset in a graph.
 
-A one-shot iterator makes its dataset by a function of the library, at the first element; others are given one when an
-operation runs::
+A one-shot iterator creates its dataset with a library function when the first element is requested; other iterators get
+one from an operation::
 
     OneShotIterator (dataset_factory: _make_dataset) ─> IteratorGetNext ─> x
 
     ModelDataset ─> MakeIterator <─ IteratorV2 ─> IteratorGetNext ─> x
                     (initializer)
 
-Source: tensorflow/python/data/ops/iterator_ops.py, release 1.15 (operations, sentences).
+Source: tensorflow/python/data/ops/iterator_ops.py, release 1.15 (operations, messages).
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ ITERATORS = "iterators"
 """The collection of all iterators of a graph."""
 
 GET_NEXT_CALL_WARNING_THRESHOLD = 32
-"""So many calls of ``get_next`` of one iterator are taken without a warning."""
+"""The number of ``get_next`` calls on an iterator that are allowed without a warning."""
 GET_NEXT_CALL_WARNING_MESSAGE = (
     "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that"
     " `Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and eventual"
     " resource exhaustion. If this is the case, restructure your code to call `next_element = iterator.get_next()` once"
     " outside the loop, and use `next_element` as the input to some computation that is invoked inside the loop."
 )
-"""The warning."""
+"""Text of the warning."""
 
 
 class Iterator(Trackable):
-    """A place in a dataset.
+    """An iterator over the elements of a dataset.
 
     Args:
-        iterator_resource: the tensor that stands for it.
-        initializer: the operation that sets it to the beginning; None: it has none.
-        output_types: the types of its elements, in their form.
+        iterator_resource: the tensor that represents it.
+        initializer: the operation that resets it to the first element, or None.
+        output_types: types of its elements, in the elements' structure.
         output_shapes: their shapes.
         output_classes: their classes.
     """
@@ -77,20 +77,20 @@ class Iterator(Trackable):
         shared_name: str | None = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """An iterator without a dataset: ``make_initializer`` gives it one.
+        """Return an iterator without a dataset: ``make_initializer`` assigns one.
 
         Args:
-            output_types: the types of its elements, in their form.
-            output_shapes: what is known of their shapes, in the same form; None: nothing.
-            shared_name: a name under which sessions share it; None: its own.
+            output_types: types of its elements, in the elements' structure.
+            output_shapes: their known shapes, in the same structure; None: unknown.
+            shared_name: a name under which sessions share it; None: unshared.
             output_classes: their classes; None: tensors.
 
         Returns:
             An ``Iterator``.
 
         Raises:
-            TypeError: types and shapes are no such forms.
-            ValueError: they differ in form.
+            TypeError: types or shapes are not such structures.
+            ValueError: their structures differ.
         """
         spec = structure.spec_of(output_types, output_shapes, output_classes)
         with _on_cpu_by_default():
@@ -101,12 +101,12 @@ class Iterator(Trackable):
     def from_string_handle(
         string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
-        """The iterator that a handle names, of which every run may feed another one.
+        """Return the iterator that a handle refers to; every run can feed another handle.
 
         Args:
-            string_handle: a string scalar: what a run gave for ``string_handle()`` of an iterator.
-            output_types: the types of its elements, in their form.
-            output_shapes: what is known of their shapes, in the same form; None: nothing.
+            string_handle: a string scalar: the value of ``string_handle()`` of an iterator.
+            output_types: types of its elements, in the elements' structure.
+            output_shapes: their known shapes, in the same structure; None: unknown.
             output_classes: their classes; None: tensors.
 
         Returns:
@@ -124,27 +124,27 @@ class Iterator(Trackable):
 
     @property
     def initializer(self) -> Operation:
-        """The operation that sets it to the beginning; ValueError if it has none."""
+        """The operation that resets it to the first element; ValueError if it has none."""
         if self._initializer is None:
             raise ValueError("Iterator does not have an initializer.")
         return self._initializer
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
-        """An operation that gives it a dataset, at its beginning.
+        """Return an operation that assigns a dataset and starts at its first element.
 
         Args:
-            dataset: a dataset of elements as this iterator has them.
+            dataset: a dataset with elements that match this iterator.
             name: name of the operation.
 
         Returns:
             The operation.
 
         Raises:
-            TypeError: its elements are of other types or shapes.
-            ValueError: they differ in form.
+            TypeError: its elements have other types or shapes.
+            ValueError: their structure is different.
         """
         with name_scope(name, "make_initializer") as scope:
-            structure.assert_same_form(self.output_types, dataset.output_types)
+            structure.assert_same_structure(self.output_types, dataset.output_types)
             what = "Expected output {} {!r} but got dataset with output {} {!r}."
             for one, other in _leaves(self.output_classes, dataset.output_classes):
                 if one is not other and not _is_compatible(one, other):
@@ -162,17 +162,17 @@ class Iterator(Trackable):
         return _make_iterator(dataset._variant_tensor, self._iterator_resource, scope)
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element; one call serves all runs, each of which takes one.
+        """Return the next element; one call is enough for all runs, each of which takes one element.
 
         Args:
             name: name of the op.
 
         Returns:
-            Tensors and datasets in the form of the elements.
+            Tensors and datasets in the structure of the elements.
 
         Raises:
-            OutOfRangeError: at run time, there are no more.
-            FailedPreconditionError: at run time, it was not initialised.
+            OutOfRangeError: at run time, there are no more elements.
+            FailedPreconditionError: at run time, the iterator was not initialised.
         """
         self._calls += 1
         if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD:
@@ -181,10 +181,10 @@ class Iterator(Trackable):
         return structure.from_tensors(self._spec, tensors)
 
     def string_handle(self, name: str | None = None) -> Tensor:
-        """A string scalar that names it, to be fed to a ``from_string_handle``.
+        """Return the string handle of this iterator, to feed to a ``from_string_handle``.
 
         Args:
-            name: name of the op; None: the one that is there already.
+            name: name of the op; None: use the existing one.
 
         Returns:
             A tensor.
@@ -194,28 +194,28 @@ class Iterator(Trackable):
         return new("IteratorToStringHandle", name, resource_handle=self._iterator_resource)
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
-        """What a checkpoint of objects keeps of it: how far it is."""
+        """Return the state for object-based checkpoints: the position of the iterator."""
         make = above("gpuplace.tf1.saving.iterators", "IteratorSaveable")
         return {"ITERATOR": lambda name: make(self._iterator_resource, name)}
 
     @property
     def element_spec(self) -> Any:
-        """What an element is: ``TensorSpec`` and the like, in its form."""
+        """Spec of an element: ``TensorSpec`` and the like, in the element's structure."""
         return self._spec
 
     @property
     def output_types(self) -> Any:
-        """The types of an element, in its form."""
+        """Types of an element, in its structure."""
         return structure.output_types(self._spec)
 
     @property
     def output_shapes(self) -> Any:
-        """The shapes of an element, in its form."""
+        """Shapes of an element, in its structure."""
         return structure.output_shapes(self._spec)
 
     @property
     def output_classes(self) -> Any:
-        """The classes of the parts of an element, in its form."""
+        """Classes of the components of an element, in its structure."""
         return structure.output_classes(self._spec)
 
 
@@ -224,7 +224,7 @@ def _leaves(form: Any, other: Any) -> Any:
 
 
 def _is_compatible(first: Any, second: Any) -> bool:
-    """Whether two specs of datasets, which stand for their own types and classes, fit each other."""
+    """Return whether two dataset specs, which are their own types and classes, are compatible."""
     return isinstance(first, TypeSpec) and isinstance(second, TypeSpec) and first.is_compatible_with(second)
 
 
@@ -238,7 +238,7 @@ def _iterator(resource: Tensor, initializer: Operation | None, spec: Any) -> Ite
 
 
 def _on_cpu_by_default() -> Any:
-    """A block whose operations are on the CPU unless there is a device block around it."""
+    """Open a block with operations on the CPU, unless a device block surrounds it."""
     graph = get_default_graph()
     return contextlib.nullcontext() if graph.scopes.stacks().devices else graph.device("/cpu:0")
 
@@ -249,11 +249,11 @@ def _make_iterator(dataset: Tensor, resource: Tensor, name: str | None = None) -
 
 
 def initializable(dataset: Any, shared_name: str | None) -> Iterator:
-    """An iterator over a dataset that an operation sets to the beginning.
+    """Return an iterator over a dataset that has to be initialised.
 
     Args:
         dataset: the dataset.
-        shared_name: a name under which sessions share it; None: its own.
+        shared_name: a name under which sessions share it; None: unshared.
     """
     _warn_of_other_graphs(dataset)
     applied = dataset._with_options_applied()
@@ -263,7 +263,7 @@ def initializable(dataset: Any, shared_name: str | None) -> Iterator:
 
 
 def one_shot(dataset: Any) -> Iterator:
-    """An iterator over a dataset that a function of the library makes.
+    """Return an iterator over a dataset that a library function creates.
 
     Args:
         dataset: the dataset.
@@ -294,15 +294,15 @@ def one_shot(dataset: Any) -> Iterator:
 
 
 def _warn_of_other_graphs(dataset: Any) -> None:
-    """Says so where a dataset, or one that it takes from, is of another graph than its iterator."""
+    """Log a warning if a dataset or one of its inputs belongs to another graph than its iterator."""
     graph, pending, seen = get_default_graph(), [dataset], set[int]()
     while pending:
-        one = pending.pop(0)
-        if id(one) in seen:
+        current = pending.pop(0)
+        if id(current) in seen:
             continue
-        seen.add(id(one))
-        pending.extend(one._inputs())
-        tensor = one._variant_tensor
+        seen.add(id(current))
+        pending.extend(current._inputs())
+        tensor = current._variant_tensor
         if tensor.graph is not graph:
             tf_logging.warning(
                 f"The graph ({graph}) of the iterator is different from the graph ({tensor.graph}) the dataset:"
@@ -314,11 +314,11 @@ def _warn_of_other_graphs(dataset: Any) -> None:
 
 
 def _dataset_operations(tensor: Tensor) -> set[Operation]:
-    """The operations that give the datasets which a dataset is made of."""
+    """Return the dataset operations that a dataset depends on."""
     seen, pending = {tensor.op}, [tensor.op]
     while pending:
-        for one in pending.pop().inputs:
-            if one.op not in seen:
-                seen.add(one.op)
-                pending.append(one.op)
+        for source in pending.pop().inputs:
+            if source.op not in seen:
+                seen.add(source.op)
+                pending.append(source.op)
     return {op for op in seen if op.outputs and op.outputs[0].dtype is variant}

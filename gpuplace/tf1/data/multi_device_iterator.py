@@ -1,7 +1,7 @@
-"""An iterator whose elements go to several devices in turns: ``tf.data.experimental.MultiDeviceIterator``.
+"""``tf.data.experimental.MultiDeviceIterator``: an iterator whose elements go to several devices in turn.
 
-One iterator on the source device hands out elements; on each device a ``GeneratorDataset`` calls for its own, and
-prefetches them::
+One iterator on the source device distributes the elements; on each device a ``GeneratorDataset`` requests and
+prefetches the elements of that device::
 
     GPU:0   GeneratorDataset ─> PrefetchDataset ─> IteratorV2 ─> IteratorGetNext
                  │ RemoteCall
@@ -23,7 +23,7 @@ from gpuplace.ops.flow import control
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
-from gpuplace.tf1.data.dataset import Dataset, made, to_variant
+from gpuplace.tf1.data.dataset import Dataset, build, to_variant
 from gpuplace.tf1.data.iterators import Iterator
 from gpuplace.tf1.data.options import Options
 from gpuplace.tf1.data.tracing import trace
@@ -34,13 +34,13 @@ _WHO = "MultiDeviceIterator()"
 
 
 class MultiDeviceIterator:
-    """A place in a dataset whose elements go to several devices in turns.
+    """An iterator whose elements go to several devices in turn.
 
     Args:
         dataset: the dataset.
-        devices: names of the devices.
-        max_buffer_size: most elements that are kept for a device beside the dataset.
-        prefetch_buffer_size: most elements that are kept on a device; 0: none.
+        devices: device names.
+        max_buffer_size: maximum number of elements buffered for a device on the source device.
+        prefetch_buffer_size: maximum number of elements prefetched on a device; 0: no prefetching.
         source_device: the device of the dataset.
     """
 
@@ -90,36 +90,36 @@ class MultiDeviceIterator:
     def _on_device(
         self, number: int, dataset: Dataset, resource: Tensor, started: Tensor, source: Tensor
     ) -> Dataset:
-        """The elements of one device, on it."""
+        """Return the elements of one device, on that device."""
         text = new("MultiDeviceIteratorToStringHandle", multi_device_iterator=resource)
         types = self._attrs["output_types"]
 
         def next_element() -> Any:
-            found = new("MultiDeviceIteratorFromStringHandle", string_handle=text, **self._attrs)
+            iterator = new("MultiDeviceIteratorFromStringHandle", string_handle=text, **self._attrs)
             return tuple(
                 new_list(
                     "MultiDeviceIteratorGetNextFromShard",
-                    multi_device_iterator=found,
+                    multi_device_iterator=iterator,
                     shard_num=constant(number, int32),
                     incarnation_id=started,
                     **self._attrs,
                 )
             )
 
-        following = trace(next_element, _WHO, ())
+        get_next = trace(next_element, _WHO, ())
 
         def remote(_state: Tensor) -> Any:
             return tuple(
                 new_list(
-                    "RemoteCall", target=source, args=list(following.captured), Tout=types, f=following.ref
+                    "RemoteCall", target=source, args=list(get_next.captured), Tout=types, f=get_next.ref
                 )
             )
 
         state = TensorSpec([], int64)
         begin = trace(lambda: constant(0, int64), _WHO, ())
         call = trace(remote, _WHO, state)
-        end = trace(lambda given: constant(0, int64), _WHO, state)
-        generated = made(
+        end = trace(lambda state_value: constant(0, int64), _WHO, state)
+        generated = build(
             "GeneratorDataset",
             dataset.element_spec,
             (dataset,),
@@ -138,20 +138,20 @@ class MultiDeviceIterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that sets it to the beginning."""
+        """The operation that resets it to the first element."""
         return self._initializer
 
     def get_next(self, device: str | None = None) -> Any:
-        """The next elements.
+        """Return the next elements.
 
         Args:
-            device: one of its devices; None: all.
+            device: one of the iterator's devices; None: all.
 
         Returns:
-            An element of that device; a list of those of all of them.
+            An element of that device, or a list with one of each device.
 
         Raises:
-            ValueError: it is none of its devices.
+            ValueError: ``device`` is not one of the iterator's devices.
         """
         if device is not None:
             return self._next_on(self._devices.index(device))
@@ -163,25 +163,25 @@ class MultiDeviceIterator:
 
 
 def rebatched(dataset: Dataset, parts: int) -> Dataset:
-    """The dataset with its batches cut into parts.
+    """Return the dataset with its batches split into parts.
 
     Args:
         dataset: a dataset of batches.
-        parts: into how many each is cut.
+        parts: the number of parts of each batch.
 
     Raises:
-        ValueError: elements are no batches, or cannot be cut into equal parts.
+        ValueError: elements are not batches, or cannot be split into equal parts.
     """
 
     def part(shape: Any) -> Any:
         if shape.ndims == 0:
-            raise ValueError("The input dataset has to be batched: a component of it is a scalar")
+            raise ValueError("The input dataset has to be batched: one of its components is a scalar")
         if shape.ndims is None or shape.dims[0].value is None:
             return shape
         rows = shape.dims[0].value
         if rows % parts:
             raise ValueError(
-                f"Batch size {rows} cannot be divided among {parts} replicas: choose a multiple, or leave out the last "
+                f"Batch size {rows} cannot be divided among {parts} replicas: choose a multiple, or drop the last "
                 "batch with drop_remainder=True"
             )
         return type(shape)([rows // parts, *shape.dims[1:]])
@@ -190,7 +190,7 @@ def rebatched(dataset: Dataset, parts: int) -> Dataset:
     types = structure.output_types(dataset.element_spec)
     classes = structure.output_classes(dataset.element_spec)
     spec = structure.spec_of(types, structure.pack(types, shapes), classes)
-    return made(
+    return build(
         "RebatchDataset",
         spec,
         (dataset,),

@@ -1,4 +1,4 @@
-"""``tf.data.experimental.Optional``: a value that may be missing when a graph runs.
+"""``tf.data.experimental.Optional``: a value that may be missing at run time.
 
     iterator ─> IteratorGetNextAsOptional ─> Optional ─> OptionalHasValue
                                                       └> OptionalGetValue
@@ -31,13 +31,13 @@ __all__ = ["Optional", "OptionalSpec", "get_next_as_optional"]
 
 
 class Optional:
-    """A value of tensors and the like that is there, or not, when the graph runs.
+    """A structure of tensors that may be missing at run time.
 
-    Made by ``from_value``, ``none_from_structure`` and ``get_next_as_optional``, not by calling the class.
+    Created by ``from_value``, ``none_from_structure`` and ``get_next_as_optional``, not by calling the class.
 
     Args:
-        variant_tensor: the tensor that stands for it.
-        value_structure: what the value is, if it is there.
+        variant_tensor: the tensor that represents it.
+        value_structure: spec of the value.
     """
 
     def __init__(self, variant_tensor: Tensor, value_structure: Any) -> None:
@@ -46,7 +46,7 @@ class Optional:
 
     @staticmethod
     def from_value(value: Any) -> Optional:
-        """One that has a value.
+        """Return an optional with a value.
 
         Args:
             value: tensors and the like, in tuples and dicts.
@@ -55,7 +55,7 @@ class Optional:
             An ``Optional``.
 
         Raises:
-            TypeError: it is no such value.
+            TypeError: ``value`` is something else.
         """
         with name_scope("optional") as scope:
             with name_scope("value"):
@@ -65,10 +65,10 @@ class Optional:
 
     @staticmethod
     def none_from_structure(value_structure: Any) -> Optional:
-        """One that has no value.
+        """Return an optional without a value.
 
         Args:
-            value_structure: what the value would be: ``TensorSpec`` and the like, in tuples and dicts.
+            value_structure: spec of the missing value: ``TensorSpec`` and the like, in tuples and dicts.
 
         Returns:
             An ``Optional``.
@@ -77,11 +77,11 @@ class Optional:
 
     @property
     def value_structure(self) -> Any:
-        """What the value is, if it is there."""
+        """Spec of the value."""
         return self._value_structure
 
     def has_value(self, name: str | None = None) -> Tensor:
-        """Whether the value is there.
+        """Return whether there is a value.
 
         Args:
             name: name of the operation.
@@ -92,16 +92,16 @@ class Optional:
         return new("OptionalHasValue", name, optional=self._variant_tensor)
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value.
+        """Return the value.
 
         Args:
             name: name of the operation.
 
         Returns:
-            Tensors and the like, in the form of ``value_structure``.
+            Tensors and the like, in the structure of ``value_structure``.
 
         Raises:
-            InvalidArgumentError: at run time, it is not there.
+            InvalidArgumentError: at run time, there is no value.
         """
         with name_scope(name, "OptionalGetValue", [self._variant_tensor]) as scope:
             tensors = new_list(
@@ -115,13 +115,13 @@ class Optional:
 
 
 class OptionalSpec(TypeSpec):
-    """What is known of an optional value.
+    """Type of an optional value.
 
     >>> OptionalSpec(TensorSpec([], "int64"))
     OptionalSpec(TensorSpec(shape=(), dtype=tf.int64, name=None),)
 
     Args:
-        value_structure: what the value is, if it is there.
+        value_structure: spec of the value.
     """
 
     def __init__(self, value_structure: Any) -> None:
@@ -129,7 +129,7 @@ class OptionalSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: Optional) -> OptionalSpec:
-        """The spec of an optional value.
+        """Return the spec of an optional value.
 
         Args:
             value: the ``Optional``.
@@ -159,7 +159,7 @@ register_type_spec_from_value_converter(Optional, OptionalSpec.from_value)
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:
-    """The next element of an iterator, or nothing after the last one.
+    """Return the next element of an iterator, or an empty optional after the last one.
 
     Args:
         iterator: the iterator.

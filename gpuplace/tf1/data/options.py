@@ -1,7 +1,7 @@
-"""``tf.data.Options``: how a pipeline is run.
+"""``tf.data.Options``: options for running a pipeline.
 
 Source: tensorflow/python/data/util/options.py, ops/dataset_ops.py and experimental/ops/*_options.py, release 1.15
-(names, which rewriting is on, sentences).
+(names, which optimizations are on, messages).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ += ["ThreadingOptions"]
 
 
 class _Options:
-    """Named values of given types, all of which are None, or options themselves, at first."""
+    """Named values with given types; initially None, or nested options."""
 
     _types: dict[str, type] = {}
 
@@ -47,28 +47,28 @@ class _Options:
         return id(self)
 
     def _merged(self, other: Any) -> Any:
-        """These options and others that do not say otherwise."""
-        made = type(self)()
-        values = made.__dict__["_values"]
+        """Merge these options with others that do not conflict."""
+        merged = type(self)()
+        values = merged.__dict__["_values"]
         for name in self._types:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if isinstance(mine, _Options):
-                values[name] = mine._merged(theirs)
-            elif mine is None or theirs is None or mine == theirs:
-                values[name] = theirs if mine is None else mine
+            own, their_value = getattr(self, name), getattr(other, name)
+            if isinstance(own, _Options):
+                values[name] = own._merged(their_value)
+            elif own is None or their_value is None or own == their_value:
+                values[name] = their_value if own is None else own
             else:
                 raise ValueError(
-                    f"Cannot merge incompatible values {mine!r} and {theirs!r} of option: {name}"
+                    f"Cannot merge incompatible values {own!r} and {their_value!r} of option: {name}"
                 )
-        return made
+        return merged
 
 
 class MapVectorizationOptions(_Options):
-    """How maps are rewritten to take whole batches; here they never are.
+    """Options for map vectorization, which never happens here.
 
     Attributes:
-        enabled: whether they are.
-        use_choose_fastest: whether both ways are tried.
+        enabled: whether it is on.
+        use_choose_fastest: whether to try both versions.
     """
 
     _types = {"enabled": bool, "use_choose_fastest": bool}
@@ -83,10 +83,10 @@ _BY_DEFAULT = ("map_and_batch_fusion", "noop_elimination", "shuffle_and_repeat_f
 
 
 class OptimizationOptions(_Options):
-    """Which rewriting of a pipeline is on; ``shuffle_and_repeat_fusion`` decides in which order a shuffle repeats.
+    """Optimizations of a pipeline; ``shuffle_and_repeat_fusion`` changes the order of a repeated shuffle.
 
     Attributes:
-        apply_default_optimizations: whether what is on by default is on.
+        apply_default_optimizations: whether the default optimizations are on.
         autotune: whether TensorFlow would tune the pipeline.
     """
 
@@ -101,62 +101,62 @@ class OptimizationOptions(_Options):
     }
 
     def _names(self) -> list[str]:
-        found = {name for name in _REWRITINGS if getattr(self, name)}
+        enabled = {name for name in _REWRITINGS if getattr(self, name)}
         if self.apply_default_optimizations is not False:
-            found.update(name for name in _BY_DEFAULT if getattr(self, name) is not False)
+            enabled.update(name for name in _BY_DEFAULT if getattr(self, name) is not False)
         if rules() == "2.21" and not self.shuffle_and_repeat_fusion:
-            found.discard("shuffle_and_repeat_fusion")
+            enabled.discard("shuffle_and_repeat_fusion")
         if self.map_vectorization.enabled:
-            found.add("map_vectorization")
+            enabled.add("map_vectorization")
         if self.autotune is not False and self.autotune_buffers:
-            found.add("inject_prefetch")
-        return sorted(found)
+            enabled.add("inject_prefetch")
+        return sorted(enabled)
 
 
 class ThreadingOptions(_Options):
-    """How many threads a pipeline has.
+    """Thread options of a pipeline.
 
     Attributes:
-        max_intra_op_parallelism: most threads of one op.
-        private_threadpool_size: threads of its own.
+        max_intra_op_parallelism: maximum number of threads of one op.
+        private_threadpool_size: number of private threads.
     """
 
     _types = {"max_intra_op_parallelism": int, "private_threadpool_size": int}
 
 
 class StatsOptions(_Options):
-    """What is measured of a pipeline; here nothing is.
+    """Statistics options of a pipeline; here no statistics are collected.
 
     Attributes:
-        aggregator: what would collect it.
-        prefix: what its names begin with.
+        aggregator: the collector.
+        prefix: prefix of the names.
     """
 
     _types = {"aggregator": object, "prefix": str, "counter_prefix": str, "latency_all_edges": bool}
 
 
 class DistributeOptions(_Options):
-    """How a pipeline is divided among workers.
+    """Distribution of a pipeline among workers.
 
     Attributes:
-        auto_shard: whether it is.
-        num_devices: devices that take from it.
+        auto_shard: whether to shard the pipeline.
+        num_devices: number of devices that consume it.
     """
 
     _types = {"auto_shard": bool, "_make_stateless": bool, "num_devices": int}
 
 
 class Options(_Options):
-    """How a pipeline is run; ``dataset.with_options(options)`` says it.
+    """Options of a pipeline; set them with ``dataset.with_options(options)``.
 
     Attributes:
-        experimental_deterministic: whether elements come in the same order at every run; here they always do.
+        experimental_deterministic: whether elements have the same order in every run; here they always do.
         experimental_distribute: ``DistributeOptions``.
         experimental_optimization: ``OptimizationOptions``.
-        experimental_slack: whether the last prefetch leaves the device time.
+        experimental_slack: whether the last prefetch leaves slack for the device.
         experimental_stats: ``StatsOptions``.
         experimental_threading: ``ThreadingOptions``.
-        experimental_stateful_whitelist: ops whose state may be lost.
+        experimental_stateful_whitelist: stateful ops that are allowed anyway.
     """
 
     _types = {
@@ -170,37 +170,37 @@ class Options(_Options):
     }
 
     def merge(self, options: Options) -> Options:
-        """These options and others.
+        """Merge these options with others.
 
         Args:
-            options: options that leave open, or say alike, what these say.
+            options: the other options.
 
         Returns:
             New options.
 
         Raises:
-            ValueError: the two say different things.
+            ValueError: the options conflict.
         """
         merged: Options = self._merged(options)
         return merged
 
     def static_optimizations(self) -> list[str]:
-        """The names of the rewritings that are on."""
-        found: list[str] = self.experimental_optimization._names()
+        """Return the names of the active optimizations."""
+        names: list[str] = self.experimental_optimization._names()
         if self.experimental_deterministic is False:
-            found.append("make_sloppy")
+            names.append("make_sloppy")
         if self.experimental_stats.latency_all_edges:
-            found.append("latency_all_edges")
+            names.append("latency_all_edges")
         if self.experimental_slack:
-            found.append("slack")
+            names.append("slack")
         if self.experimental_distribute._make_stateless:
-            found.append("make_stateless")
-        return found
+            names.append("make_stateless")
+        return names
 
     def static_optimization_configs(self) -> list[str]:
-        """Their settings, as TensorFlow writes them."""
+        """Return the settings of the optimizations, in TensorFlow's format."""
         fastest = self.experimental_optimization.map_vectorization.use_choose_fastest
-        found = [f"map_vectorization:use_choose_fastest:{'true' if fastest else 'false'}"]
+        configs = [f"map_vectorization:use_choose_fastest:{'true' if fastest else 'false'}"]
         if self.experimental_slack:
-            found.append(f"slack:slack_period:{self.experimental_distribute.num_devices or 1}")
-        return found
+            configs.append(f"slack:slack_period:{self.experimental_distribute.num_devices or 1}")
+        return configs

@@ -1,6 +1,6 @@
-"""What elements are filled up to, and what with, where they are put together.
+"""Shapes and values for the padding of batches.
 
-Source: PaddedBatchDataset in tensorflow/python/data/ops/dataset_ops.py, release 1.15 (sentences).
+Source: PaddedBatchDataset in tensorflow/python/data/ops/dataset_ops.py, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from gpuplace.typing import DTypeLike, ShapeLike
 
 
 def default_padding(spec: Any) -> Any:
-    """What elements are filled up with where nothing is said, in their form; TypeError where there is no such value."""
+    """Return the default padding values in the elements' structure; TypeError for types that have none."""
 
-    def zero(one: Any) -> Any:
-        if not isinstance(one, TensorSpec) or one.dtype is variant:
+    def zero(leaf: Any) -> Any:
+        if not isinstance(leaf, TensorSpec) or leaf.dtype is variant:
             raise TypeError("Unable to create padding for field of type 'variant'")
-        return "" if one.dtype is string else np.zeros((), one.dtype.as_numpy_dtype)
+        return "" if leaf.dtype is string else np.zeros((), leaf.dtype.as_numpy_dtype)
 
-    return structure.map_form(zero, spec)
+    return structure.map_structure(zero, spec)
 
 
 def shape_tensor(shape: Any) -> tuple[Tensor, TensorShape]:
-    """A shape as a vector, of -1 where a size is not known, and what is known of it.
+    """Return a shape as a vector with -1 for unknown sizes, and its static value.
 
     Args:
         shape: a shape, a list of sizes, or such a vector.
 
     Raises:
-        ValueError: a tensor of another rank.
-        TypeError: a tensor of another type.
+        ValueError: a tensor has another rank.
+        TypeError: a tensor has another dtype.
     """
     try:
-        known = as_shape(shape)
-        if known.sizes is None:
+        static_shape = as_shape(shape)
+        if static_shape.sizes is None:
             raise ValueError("of unknown rank")
-        sizes = [-1 if size is None else size for size in known.sizes]
-        return convert_to_tensor(np.array(sizes, np.int64), "int64"), known
+        sizes = [-1 if size is None else size for size in static_shape.sizes]
+        return convert_to_tensor(np.array(sizes, np.int64), "int64"), static_shape
     except (TypeError, ValueError):
         tensor = convert_to_tensor(shape, preferred_dtype="int64")
     if tensor.shape.ndims not in (None, 1):
@@ -61,22 +61,22 @@ def shape_tensor(shape: Any) -> tuple[Tensor, TensorShape]:
 
 
 def padded_shape(shape: ShapeLike, of_input: TensorShape) -> Tensor:
-    """A shape to fill up to, as a vector; ValueError if that of the elements does not fit in."""
-    tensor, known = shape_tensor(shape)
-    mine, theirs = known.sizes, of_input.sizes
-    if mine is not None and theirs is not None:
-        fits = len(mine) == len(theirs) and all(
-            one is None or other is None or one >= other for one, other in zip(mine, theirs, strict=True)
+    """Return a shape to pad to, as a vector; ValueError if the elements' shape does not fit."""
+    tensor, static = shape_tensor(shape)
+    padded, actual = static.sizes, of_input.sizes
+    if padded is not None and actual is not None:
+        fits = len(padded) == len(actual) and all(
+            own is None or other is None or own >= other for own, other in zip(padded, actual, strict=True)
         )
         if not fits:
             raise ValueError(
-                f"The padded shape {known} is not compatible with the corresponding input component shape {of_input}."
+                f"The padded shape {static} is not compatible with the corresponding input component shape {of_input}."
             )
     return tensor
 
 
 def shape_in(tensor: Tensor) -> TensorShape:
-    """What is known of the shape in a vector, of -1 where a size is not known."""
+    """Return the static shape in a vector with -1 for unknown sizes."""
     value = constant_value(tensor)
     if value is None:
         return (
@@ -88,7 +88,7 @@ def shape_in(tensor: Tensor) -> TensorShape:
 
 
 def padding_value(value: Any, dtype: DTypeLike) -> Tensor:
-    """A value to fill up with; ValueError if it is no scalar, TypeError if it is of another type."""
+    """Return a padding value as a tensor; ValueError if it is not a scalar, TypeError if it has another dtype."""
     tensor = convert_to_tensor(value, name="padding_value")
     if not tensor.shape.is_compatible_with(TensorShape([])):
         raise ValueError(f"Padding value should be a scalar, but is not: {tensor}")

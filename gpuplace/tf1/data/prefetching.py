@@ -1,11 +1,11 @@
-"""Datasets whose elements are copied to another device ahead of their use.
+"""Datasets whose elements are copied to another device before they are requested.
 
-The dataset that is copied stays where it is. A ``GeneratorDataset`` on the other device calls functions there,
-which call others where the dataset is::
+The copied dataset stays on its device. A ``GeneratorDataset`` on the other device calls functions there, which in turn
+call functions on the dataset's device::
 
     target (GPU)    GeneratorDataset   init             next                  finalize
                                         |                |                     |         RemoteCall
-    source (CPU)    the dataset        new iterator     its next element      forgets the iterator
+    source (CPU)    the dataset        new iterator     its next element      deletes the iterator
 
 Source: tensorflow/python/data/experimental/ops/prefetching_ops.py, release 1.15 (graphs, names).
 """
@@ -22,7 +22,7 @@ from gpuplace.ops.array.constant import constant
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
-from gpuplace.tf1.data.dataset import Dataset, made, to_variant
+from gpuplace.tf1.data.dataset import Dataset, build, to_variant
 from gpuplace.tf1.data.experimental import Transformation
 from gpuplace.tf1.data.iterators import Iterator
 from gpuplace.tf1.data.options import Options
@@ -34,11 +34,11 @@ _WHO = "copy_to_device()"
 
 
 def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transformation:
-    """Copies elements to a device ahead of their use; it comes last in a pipeline.
+    """Prefetch elements to a device; this has to be the last transformation of a pipeline.
 
     Args:
         device: the device, as in ``tf.device``.
-        buffer_size: most elements that are kept there; None: as many as seem good.
+        buffer_size: maximum number of prefetched elements; None: chosen automatically.
 
     Returns:
         A function for ``Dataset.apply``.
@@ -47,11 +47,11 @@ def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transform
 
 
 def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transformation:
-    """Copies elements to a device.
+    """Copy elements to a device.
 
     Args:
         target_device: the device, as in ``tf.device``.
-        source_device: the one where the dataset is.
+        source_device: the device of the dataset.
 
     Returns:
         A function for ``Dataset.apply``.
@@ -96,25 +96,25 @@ def _copied(dataset: Dataset, target_device: str, source_device: str) -> Dataset
             return constant(0, int64)
 
     def remote(function: Traced, types: Any) -> Any:
-        def called(*given: Tensor) -> Any:
-            arguments = [*given, *function.captured]
+        def called(*args: Tensor) -> Any:
+            arguments = [*args, *function.captured]
             return tuple(new_list("RemoteCall", target=source, args=arguments, Tout=types, f=function.ref))
 
         return called
 
     init = trace(remote(trace(init_func, _WHO, ()), [string]), _WHO, ())
-    following = trace(remote(trace(next_func, _WHO, handle), attrs["output_types"]), _WHO, handle)
+    get_next = trace(remote(trace(next_func, _WHO, handle), attrs["output_types"]), _WHO, handle)
     finalize = trace(remote(trace(finalize_func, _WHO, handle), [int64]), _WHO, handle)
     with graph.device(target_device):
-        return made(
+        return build(
             "GeneratorDataset",
             spec,
             (dataset,),
-            (init, following, finalize),
+            (init, get_next, finalize),
             init_func_other_args=list(init.captured),
-            next_func_other_args=list(following.captured),
+            next_func_other_args=list(get_next.captured),
             finalize_func_other_args=list(finalize.captured),
             init_func=init.ref,
-            next_func=following.ref,
+            next_func=get_next.ref,
             finalize_func=finalize.ref,
         )

@@ -1,4 +1,4 @@
-"""Datasets of what is in files: lines of text, TFRecords, records of one length.
+"""Datasets of file contents: text lines, TFRecords, fixed-length records.
 
 Source: tensorflow/python/data/ops/readers.py, release 1.15 (operations, names, defaults).
 """
@@ -14,7 +14,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.ops.variants import init_defaults
-from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, inner_spec, int64_tensor, made, parts_of, unary
+from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, inner_spec, int64_tensor, parts_of, unary
 from gpuplace.tf1.data.tracing import trace
 from gpuplace.typing import TensorLike
 
@@ -43,7 +43,7 @@ def _names_of_files(filenames: Any) -> Dataset:
 
 
 class _FilesDataset(Dataset):
-    """What is in some files, one after the other or in turn."""
+    """The contents of files, one after the other or interleaved."""
 
     def __init__(self, filenames: Any, one_file: Callable[[Tensor], Dataset], parallel_reads: Any) -> None:
         names = _names_of_files(filenames)
@@ -61,7 +61,7 @@ class _FilesDataset(Dataset):
 
 
 class _CompressedFilesDataset(_FilesDataset):
-    """What needs nothing to be said of the files but how they are compressed."""
+    """A files dataset with no parameter but the compression."""
 
     _op_type = ""
 
@@ -73,7 +73,7 @@ class _CompressedFilesDataset(_FilesDataset):
         num_parallel_reads: int | None = None,
     ) -> None:
         def one_file(filename: Tensor) -> Dataset:
-            return made(
+            return build(
                 self._op_type,
                 TensorSpec([], string),
                 has_types=False,
@@ -88,13 +88,13 @@ class _CompressedFilesDataset(_FilesDataset):
 
 @init_defaults()
 class TextLineDataset(_CompressedFilesDataset):
-    """The lines of text files, strings without the line's end.
+    """The lines of text files, strings without line endings.
 
     Args:
-        filenames: names of files: a string tensor, or a dataset of strings.
+        filenames: file names: a string tensor, or a dataset of strings.
         compression_type: ``""``, ``"ZLIB"`` or ``"GZIP"``; None: ``""``.
         buffer_size: bytes that TensorFlow would read at a time; None: 262144.
-        num_parallel_reads: files that are read in turn; None: one after the other.
+        num_parallel_reads: number of files to interleave; None: one after the other.
     """
 
     _op_type = "TextLineDataset"
@@ -105,26 +105,26 @@ class TFRecordDataset(_CompressedFilesDataset):
     """The records of TFRecord files, strings.
 
     Args:
-        filenames: names of files: a string tensor, or a dataset of strings.
+        filenames: file names: a string tensor, or a dataset of strings.
         compression_type: ``""``, ``"ZLIB"`` or ``"GZIP"``; None: ``""``.
         buffer_size: bytes that TensorFlow would read at a time; None: 262144.
-        num_parallel_reads: files that are read in turn; None: one after the other.
+        num_parallel_reads: number of files to interleave; None: one after the other.
     """
 
     _op_type = "TFRecordDataset"
 
 
 class FixedLengthRecordDataset(_FilesDataset):
-    """The records of files in which all are of one length, strings.
+    """The fixed-length records of files, strings.
 
     Args:
-        filenames: names of files: a string tensor, or a dataset of strings.
-        record_bytes: bytes of a record.
-        header_bytes: bytes before the first; None: 0.
-        footer_bytes: bytes after the last; None: 0.
+        filenames: file names: a string tensor, or a dataset of strings.
+        record_bytes: size of a record in bytes.
+        header_bytes: number of bytes before the first record; None: 0.
+        footer_bytes: number of bytes after the last record; None: 0.
         buffer_size: bytes that TensorFlow would read at a time; None: 262144.
         compression_type: ``""``, ``"ZLIB"`` or ``"GZIP"``; None: ``""``.
-        num_parallel_reads: files that are read in turn; None: one after the other.
+        num_parallel_reads: number of files to interleave; None: one after the other.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class FixedLengthRecordDataset(_FilesDataset):
         num_parallel_reads: int | None = None,
     ) -> None:
         def one_file(filename: Tensor) -> Dataset:
-            return made(
+            return build(
                 "FixedLengthRecordDatasetV2",
                 TensorSpec([], string),
                 has_types=False,
@@ -163,16 +163,16 @@ def parallel_interleaved(
     buffer_output_elements: TensorLike | None = None,
     prefetch_input_elements: TensorLike | None = None,
 ) -> Dataset:
-    """The elements of the datasets that a function makes, in turn, as ``parallel_interleave`` takes them.
+    """Interleave the elements of the datasets that a function returns, with the rules of ``parallel_interleave``.
 
     Args:
-        dataset: gives the elements that the function takes.
+        dataset: the input dataset.
         map_func: takes an element and returns a dataset.
-        cycle_length: datasets that take turns.
-        block_length: elements that each gives at its turn.
-        sloppy: whether TensorFlow may take another turn; here the order is always the same.
-        buffer_output_elements: elements that TensorFlow would make ahead; None: two blocks.
-        prefetch_input_elements: datasets that it would make ahead; None: two cycles.
+        cycle_length: number of datasets to interleave.
+        block_length: number of consecutive elements from each dataset.
+        sloppy: whether TensorFlow may change the order; here it is always deterministic.
+        buffer_output_elements: number of elements that TensorFlow would prefetch; None: two blocks.
+        prefetch_input_elements: number of datasets that it would prefetch; None: two cycles.
     """
     function = trace(map_func, "tf.data.experimental.parallel_interleave()", dataset.element_spec)
     return unary(

@@ -1,6 +1,6 @@
-"""Datasets whose dense elements are put together as sparse tensors.
+"""Datasets that batch dense elements as sparse tensors.
 
-Source: tensorflow/python/data/experimental/ops/batching.py, release 1.15 (operation, sentences).
+Source: tensorflow/python/data/experimental/ops/batching.py, release 1.15 (operation, messages).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ __all__ = ["dense_to_sparse_batch"]
 
 
 def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformation:
-    """Dense elements of different shapes, put together as sparse tensors.
+    """Batch dense elements of different shapes as sparse tensors.
 
     Args:
-        batch_size: elements of a batch.
-        row_shape: the shape of a row; None or -1 in it: as long as the longest of the batch.
+        batch_size: number of elements in a batch.
+        row_shape: shape of a row; None or -1 for a size: that of the longest in the batch.
 
     Returns:
         A function for ``Dataset.apply``, for elements that are one tensor.
 
     Raises:
-        TypeError: an element is more than that.
+        TypeError: an element has more than one tensor.
         DataLossError: at run time, an element is larger than the shape.
     """
 
@@ -41,8 +41,8 @@ def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformat
                 f" has {dtype!r}."
             )
         size = int64_tensor(batch_size, "batch_size")
-        shape, known = shape_tensor(row_shape)
-        spec = SparseTensorSpec(TensorShape([None]).concatenate(known), dtype)
+        shape, static_shape = shape_tensor(row_shape)
+        spec = SparseTensorSpec(TensorShape([None]).concatenate(static_shape), dtype)
         return unary(dataset, "DenseToSparseBatchDataset", spec, batch_size=size, row_shape=shape)
 
     return apply

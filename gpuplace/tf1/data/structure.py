@@ -1,14 +1,14 @@
-"""The form of a dataset's elements: tuples, named tuples and dicts of tensors and the like, in any depth.
+"""The structure of a dataset's elements: nested tuples, named tuples and dicts of tensors and the like.
 
-Unlike elsewhere, a list is no form but a value: it becomes one tensor. What a leaf is, a ``TypeSpec`` says: a tensor, a
-sparse tensor, a dataset, an optional value; it also says which tensors stand for it in the graph.
+Unlike elsewhere, a list is not a structure but a value: it becomes one tensor. A ``TypeSpec`` describes each leaf (a
+tensor, sparse tensor, dataset or optional value) and the tensors that represent it in the graph.
 
 >>> flatten(({"b": 2, "a": 1}, [3, 4]))
 [1, 2, [3, 4]]
 >>> pack((0, {"x": 0}), ["first", "second"])
 ('first', {'x': 'second'})
 
-Source: tensorflow/python/data/util/nest.py and structure.py, release 1.15 (order, sentences).
+Source: tensorflow/python/data/util/nest.py and structure.py, release 1.15 (order, messages).
 """
 
 from __future__ import annotations
@@ -28,50 +28,50 @@ from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.tf1.flow.tensor_array_spec import TensorArraySpec
 from gpuplace.typing import TensorLike
 
-# Forms
+# Structures
 
 
 def is_nested(value: Any) -> bool:
-    """Whether a value has parts."""
+    """Return whether a value has components."""
     return nest.is_nested(value, opens_lists=False)
 
 
 def flatten(value: Any) -> list[Any]:
-    """The leaves of a form; dicts in the order of their keys."""
+    """Return the leaves of a structure; dicts in the order of their keys."""
     return nest.flatten(value, opens_lists=False)
 
 
 def pack(form: Any, flat: Sequence[Any]) -> Any:
-    """The same form with other leaves.
+    """Return the same structure with other leaves.
 
     Raises:
-        ValueError: there are more or fewer of them.
+        ValueError: the number of leaves is wrong.
     """
     return nest.pack_sequence_as(form, flat, opens_lists=False)
 
 
-def map_form(function: Callable[..., Any], form: Any, *others: Any) -> Any:
-    """The form of what a function makes of leaves that stand at the same place in forms alike."""
+def map_structure(function: Callable[..., Any], form: Any, *others: Any) -> Any:
+    """Apply a function to the corresponding leaves of structures."""
     return pack(form, [function(*leaves) for leaves in zip(*map(flatten, (form, *others)), strict=True)])
 
 
 def flatten_up_to(form: Any, value: Any, check_types: bool = True) -> list[Any]:
-    """The parts of a value at the places of the leaves of a form, which may have parts themselves.
+    """Return the parts of a value at the leaves of a structure; the parts may have components themselves.
 
     Args:
-        form: the form.
+        form: the structure.
         value: the value.
-        check_types: whether a part has to be of the same class as that of the form, and dicts have the same keys.
+        check_types: whether classes and dict keys have to be equal.
 
     Raises:
-        TypeError: a part that the form has parts for has none, or is of another type.
-        ValueError: it has other keys, or more or fewer parts.
+        TypeError: a part is not a structure where ``form`` is, or has another class.
+        ValueError: a part has other keys, or another number of components.
     """
     parts = nest.items(form, opens_lists=False)
     if parts is None:
         return [value]
-    others = nest.items(value, opens_lists=False)
-    if others is None:
+    value_items = nest.items(value, opens_lists=False)
+    if value_items is None:
         raise TypeError(
             f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(value)}."
         )
@@ -80,81 +80,81 @@ def flatten_up_to(form: Any, value: Any, check_types: bool = True) -> list[Any]:
             f"The two structures don't have the same sequence type. Input structure has type {type(value)}, while"
             f" shallow structure has type {type(form)}."
         )
-    if len(parts) != len(others):
+    if len(parts) != len(value_items):
         raise ValueError(
             "The two structures don't have the same sequence length. Input structure has length"
-            f" {len(others)}, while shallow structure has length {len(parts)}."
+            f" {len(value_items)}, while shallow structure has length {len(parts)}."
         )
     if check_types and isinstance(form, Mapping) and set(form) != set(value):
         raise ValueError(
             f"The two structures don't have the same keys. Input structure has keys {list(value)}, while"
             f" shallow structure has keys {list(form)}."
         )
-    pairs = zip(parts, others, strict=True)
-    return [leaf for (_, one), (_, part) in pairs for leaf in flatten_up_to(one, part, check_types)]
+    pairs = zip(parts, value_items, strict=True)
+    return [leaf for (_, spec), (_, part) in pairs for leaf in flatten_up_to(spec, part, check_types)]
 
 
-def assert_same_form(first: Any, second: Any, check_types: bool = True) -> None:
-    """Checks that two forms have the same parts.
+def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
+    """Check that two structures are the same.
 
     Args:
-        first: one.
-        second: the other.
-        check_types: whether their parts have to be of the same classes.
+        first: a structure.
+        second: another one.
+        check_types: whether their classes have to be equal.
 
     Raises:
         TypeError: only the classes differ.
-        ValueError: they have not.
+        ValueError: the structures differ.
     """
     nest.assert_same_structure(first, second, check_types, opens_lists=False)
 
 
-# What the leaves are
+# Specs
 
 
 def flat_specs(spec: Any) -> list[TensorSpec]:
-    """What the tensors are that an element consists of."""
-    return [one for leaf in flatten(spec) for one in leaf._flat_tensor_specs]
+    """Return the specs of an element's tensors."""
+    return [tensor_spec for leaf in flatten(spec) for tensor_spec in leaf._flat_tensor_specs]
 
 
 def flat_types(spec: Any) -> list[DType]:
-    """The types of the tensors that an element consists of."""
-    return [one.dtype for one in flat_specs(spec)]
+    """Return the dtypes of an element's tensors."""
+    return [tensor_spec.dtype for tensor_spec in flat_specs(spec)]
 
 
 def flat_shapes(spec: Any) -> list[TensorShape]:
-    """The shapes of the tensors that an element consists of."""
-    return [one.shape for one in flat_specs(spec)]
+    """Return the shapes of an element's tensors."""
+    return [tensor_spec.shape for tensor_spec in flat_specs(spec)]
 
 
 def output_types(spec: Any) -> Any:
-    """The types of an element, in its form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one._to_legacy_output_types(), spec)
+    """Return the types of an element, in its structure; for a dataset its spec."""
+    return map_structure(lambda leaf: leaf._to_legacy_output_types(), spec)
 
 
 def output_shapes(spec: Any) -> Any:
-    """The shapes of an element, in its form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one._to_legacy_output_shapes(), spec)
+    """Return the shapes of an element, in its structure; for a dataset its spec."""
+    return map_structure(lambda leaf: leaf._to_legacy_output_shapes(), spec)
 
 
 def output_classes(spec: Any) -> Any:
-    """The class of each leaf, in the element's form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one._to_legacy_output_classes(), spec)
+    """Return the class of each leaf, in the element's structure; for a dataset its spec."""
+    return map_structure(lambda leaf: leaf._to_legacy_output_classes(), spec)
 
 
 def spec_of(types: Any, shapes: Any = None, classes: TensorLike | None = None) -> Any:
-    """The spec of elements of these types, shapes and classes.
+    """Return the spec of elements with these types, shapes and classes.
 
     Args:
-        types: a form of types.
-        shapes: shapes at the same places; None: nothing is known of them.
-        classes: classes at the same places, ``Tensor`` or ``SparseTensor``; None: all are tensors.
+        types: a structure of types.
+        shapes: shapes in the same structure; None: unknown.
+        classes: classes in the same structure, ``Tensor`` or ``SparseTensor``; None: all are tensors.
 
     Raises:
-        TypeError: a leaf is no type, or of a class that is not known; or as ``flatten_up_to``.
-        ValueError: as ``flatten_up_to``.
+        TypeError: a leaf is not a type, or its class is unknown; or as for ``flatten_up_to``.
+        ValueError: as for ``flatten_up_to``.
     """
-    kinds = [one if isinstance(one, TypeSpec) else as_dtype(one) for one in flatten(types)]
+    kinds = [item if isinstance(item, TypeSpec) else as_dtype(item) for item in flatten(types)]
     sizes = [None] * len(kinds) if shapes is None else flatten_up_to(types, shapes)
     values = [Tensor] * len(kinds) if classes is None else flatten(classes)
     leaves = [
@@ -177,25 +177,25 @@ def _leaf_of_class(value: Any, shape: TensorShape, dtype: DType) -> TypeSpec:
 
 
 def are_compatible(first: Any, second: Any) -> bool:
-    """Whether elements of one kind may stand where those of another are asked for, and the reverse.
+    """Return whether two specs are compatible in both directions.
 
     Args:
-        first: what the ones are.
-        second: what the others are.
+        first: a spec.
+        second: another one.
     """
     try:
-        assert_same_form(first, second)
+        assert_same_structure(first, second)
     except (TypeError, ValueError):
         return False
     pairs = zip(flatten(first), flatten(second), strict=True)
-    return all(one.is_compatible_with(other) and other.is_compatible_with(one) for one, other in pairs)
+    return all(spec.is_compatible_with(other) and other.is_compatible_with(spec) for spec, other in pairs)
 
 
 # Values
 
 
 def normalised(element: Any) -> Any:
-    """An element with tensors for the values in it.
+    """Return an element with its values converted to tensors.
 
     Raises:
         TypeError: a value cannot be converted to a tensor.
@@ -214,12 +214,12 @@ def normalised(element: Any) -> Any:
 
 
 def spec_of_value(value: Any) -> Any:
-    """What an element, or what a function returned, is.
+    """Return the spec of an element or of a function's result.
 
     Raises:
-        TypeError: a leaf is nothing that datasets have and cannot be converted to a tensor.
+        TypeError: a leaf is not a dataset component and cannot be converted to a tensor.
     """
-    return map_form(_spec_of_leaf, value)
+    return map_structure(_spec_of_leaf, value)
 
 
 def _spec_of_leaf(value: Any) -> TypeSpec:
@@ -230,47 +230,47 @@ def _spec_of_leaf(value: Any) -> TypeSpec:
 
 
 def to_tensors(value: Any) -> list[Tensor]:
-    """The tensors that an element consists of; a sparse one is packed."""
+    """Return the tensors of an element; sparse tensors are packed."""
     return to_tensors_of(spec_of_value(value), value)
 
 
 def to_tensors_of(spec: Any, value: Any) -> list[Tensor]:
-    """The tensors that an element of some kind consists of.
+    """Return the tensors of an element with a given spec.
 
     Args:
-        spec: what it is.
+        spec: the spec of the element.
         value: the element.
 
     Raises:
-        ValueError: it is something else.
-        TypeError: a sparse tensor is expected where there is none.
+        ValueError: the element has another structure.
+        TypeError: a sparse tensor is expected but missing.
     """
-    assert_same_form(spec, value)
+    assert_same_structure(spec, value)
     pairs = zip(flatten(spec), flatten(value), strict=True)
-    return [tensor for leaf, one in pairs for tensor in leaf._to_tensor_list(one)]
+    return [tensor for leaf, part in pairs for tensor in leaf._to_tensor_list(part)]
 
 
 def to_rows(value: Any) -> list[Tensor]:
-    """The tensors whose rows the rows of an element consist of.
+    """Return the tensors whose rows represent the rows of an element.
 
     Raises:
         ValueError: a sparse tensor is a scalar.
     """
-    pairs = [(_spec_of_leaf(one), one) for one in flatten(value)]
-    return [tensor for leaf, one in pairs for tensor in leaf._to_batched_tensor_list(one)]
+    pairs = [(_spec_of_leaf(item), item) for item in flatten(value)]
+    return [tensor for leaf, part in pairs for tensor in leaf._to_batched_tensor_list(part)]
 
 
 def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
-    """The element that consists of these tensors.
+    """Return the element that these tensors represent.
 
     Args:
-        spec: what it is.
-        tensors: the tensors, which are known to be of the right types and shapes.
+        spec: the spec of the element.
+        tensors: the tensors, known to have the right types and shapes.
 
     Raises:
-        ValueError: they are too many or too few.
+        ValueError: the number of tensors is wrong.
     """
-    return _from_tensors(spec, tensors, lambda leaf, given: leaf._from_compatible_tensor_list(given))
+    return _from_tensors(spec, tensors, lambda leaf, flat: leaf._from_compatible_tensor_list(flat))
 
 
 def _from_tensors(spec: Any, tensors: Sequence[Tensor], make: Callable[[TypeSpec, list[Tensor]], Any]) -> Any:

@@ -1,9 +1,9 @@
-"""Python functions of elements as functions of the graph's library.
+"""Trace Python functions of elements to library functions of the graph.
 
-The function is called once, with placeholders. What is stateful in it runs at every call, in its order, whether or not
-a result needs it.
+The function is called once, with placeholders. Its stateful operations run at every call, in their order, even if no
+result needs them.
 
-Source: StructuredFunctionWrapper in tensorflow/python/data/ops/dataset_ops.py, release 1.15 (names, sentences).
+Source: StructuredFunctionWrapper in tensorflow/python/data/ops/dataset_ops.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from gpuplace.typing import DTypeLike
 
 
 class Traced(NamedTuple):
-    """A Python function in the graph."""
+    """A traced Python function."""
 
     ref: FunctionRef
-    """Its name in the library."""
+    """Reference to the library function."""
     captured: tuple[Tensor, ...]
-    """The tensors that it is given besides its arguments."""
+    """The captured tensors, passed in addition to the arguments."""
     spec: Any
-    """What it returns."""
+    """Spec of the result."""
     body: FunctionBody
-    """Its graph."""
+    """The traced graph."""
 
     def is_scalar_of(self, dtype: DTypeLike) -> bool:
-        """Whether it returns one tensor of that type that may be a scalar."""
+        """Return whether it returns one tensor of that dtype that may be a scalar."""
         return isinstance(self.spec, TensorSpec) and self.spec.is_compatible_with(TensorSpec([], dtype))
 
 
@@ -48,27 +48,27 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def trace(function: Callable[..., Any], transformation: str, spec: Any) -> Traced:
-    """Puts a function of one element into the default graph's library.
+    """Add a function of one element to the default graph's library.
 
     Args:
-        function: takes an element; a tuple's parts as arguments of their own. Returns an element.
-        transformation: who calls it, for names and errors: ``Dataset.map()``.
-        spec: what the element is.
+        function: takes an element, with the components of a tuple as separate arguments. Returns an element.
+        transformation: the caller, for names and errors: ``Dataset.map()``.
+        spec: spec of the element.
 
     Raises:
-        TypeError: it returns something that is no element.
-        Exception: what it raises.
+        TypeError: the function returns something that is not an element.
+        Exception: an exception of the function.
     """
     name = f"{transformation[:-2].replace('.', '_')}_{_name_of(function)}"
     graph = FuncGraph(name)
     graph.adds_control_dependencies = True
     with graph.as_default(), AutomaticControlDependencies() as added:
-        given = []
-        for number, one in enumerate(
+        placeholders = []
+        for number, type_and_shape in enumerate(
             zip(structure.flat_types(spec), structure.flat_shapes(spec), strict=True)
         ):
-            given.append(graph.add_arg(*one, f"args_{number}"))
-        element = structure.from_tensors(spec, given)
+            placeholders.append(graph.add_arg(*type_and_shape, f"args_{number}"))
+        element = structure.from_tensors(spec, placeholders)
         result = function(*element) if type(element) is tuple else function(element)
         if isinstance(result, list):
             result = tuple(result)
@@ -90,12 +90,12 @@ def trace(function: Callable[..., Any], transformation: str, spec: Any) -> Trace
 def trace_alone(
     function: Callable[[], Tensor], name: str, description: str, copied: Collection[Operation]
 ) -> FunctionRef:
-    """Puts a function without arguments into the library, with copies of all that it uses of the graph.
+    """Add a function without arguments to the library, with copies of all nodes of the graph that it uses.
 
     Args:
-        function: makes the tensor that it returns.
-        name: what its name begins with.
-        description: a sentence about it.
+        function: returns a tensor.
+        name: prefix of its name in the library.
+        description: its description.
         copied: the stateful operations that may be copied.
 
     Raises:

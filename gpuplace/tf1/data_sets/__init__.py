@@ -1,1 +1,1 @@
-"""Data sets that tutorials begin with."""
+"""Data sets of introductory tutorials."""

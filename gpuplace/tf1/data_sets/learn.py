@@ -13,19 +13,19 @@ from gpuplace.tf1.data_sets.mnist import load_mnist
 __all__ = ["load_dataset", "mnist"]
 
 DATASETS = {"mnist": load_mnist}
-"""Name to what loads the data set."""
+"""Data set name -> its loader."""
 
 
 def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
-    """Returns a data set by its name.
+    """Load a data set by name.
 
     Args:
         name: ``"mnist"``.
-        size: ignored: it is of one size.
+        size: ignored: there is only one size.
         test_with_fake_data: ignored.
 
     Raises:
-        ValueError: there is no such data set.
+        ValueError: the name is unknown.
     """
     if name not in DATASETS:
         raise ValueError(f"name of dataset is not found: {name}")

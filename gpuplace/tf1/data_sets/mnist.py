@@ -1,7 +1,7 @@
-"""``tensorflow.examples.tutorials.mnist.input_data``: the MNIST data set, from files or drawn.
+"""``tensorflow.examples.tutorials.mnist.input_data``: the MNIST data set, from files or synthetic.
 
-The four files are read from the folder that the program names. Nothing is downloaded: where they are missing, there is
-a small set of drawn digits instead, which is said once.
+The four files are read from the folder that the program names. Nothing is downloaded: if the files are missing, a small
+synthetic set takes their place, with one warning.
 
 Source: tensorflow/contrib/learn/python/learn/datasets/mnist.py, release 1.15.
 """
@@ -37,7 +37,7 @@ TEST_IMAGES = "t10k-images-idx3-ubyte.gz"
 TEST_LABELS = "t10k-labels-idx1-ubyte.gz"
 
 _DRAWN_TRAIN, _DRAWN_TEST = 12_000, 2_000
-"""Pictures in the set that is drawn."""
+"""Number of images in the synthetic set."""
 
 _log = logging.getLogger("tensorflow")
 
@@ -51,7 +51,7 @@ def _name_of(f: Any) -> str:
 
 
 def extract_images(f: Any) -> Any:
-    """Returns the pictures of a gzipped file.
+    """Return the images of a gzipped file.
 
     Args:
         f: the file, open to read bytes.
@@ -60,7 +60,7 @@ def extract_images(f: Any) -> Any:
         uint8 ``[n, height, width, 1]``.
 
     Raises:
-        ValueError: it is no file of pictures.
+        ValueError: it is not an image file.
     """
     print("Extracting", _name_of(f))
     with gzip.GzipFile(fileobj=f) as stream:
@@ -68,18 +68,18 @@ def extract_images(f: Any) -> Any:
 
 
 def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> Any:
-    """Returns the labels of a gzipped file.
+    """Return the labels of a gzipped file.
 
     Args:
         f: the file, open to read bytes.
-        one_hot: whether each is a row of zeros with a one.
-        num_classes: length of such a row.
+        one_hot: whether to return one-hot rows.
+        num_classes: length of a one-hot row.
 
     Returns:
         uint8 ``[n]``, or float64 ``[n, num_classes]``.
 
     Raises:
-        ValueError: it is no file of labels.
+        ValueError: it is not a label file.
     """
     print("Extracting", _name_of(f))
     with gzip.GzipFile(fileobj=f) as stream:
@@ -104,7 +104,7 @@ def _labels(stream: Any, name: str, one_hot: bool, num_classes: int = 10) -> Any
 
 
 def dense_to_one_hot(labels_dense: Any, num_classes: int) -> Any:
-    """Returns labels as rows of zeros with a one.
+    """Return labels as one-hot rows.
 
     Args:
         labels_dense: integers, ``[n]``.
@@ -117,19 +117,19 @@ def dense_to_one_hot(labels_dense: Any, num_classes: int) -> Any:
 
 
 class DataSet:
-    """Pictures and their labels, given out in batches.
+    """Images and their labels, in batches.
 
     Args:
         images: ``[n, height, width, 1]``, uint8.
         labels: ``[n]`` or ``[n, classes]``.
-        fake_data: whether every batch is of one picture that does not change.
-        one_hot: whether the labels are rows, for ``fake_data``.
+        fake_data: whether every batch repeats one constant image.
+        one_hot: whether ``fake_data`` has one-hot labels.
         dtype: ``tf.uint8`` for 0 to 255 or ``tf.float32`` for 0 to 1.
-        reshape: whether pictures are rows of pixels.
-        seed: the seed for their order; None: the graph's.
+        reshape: whether to flatten images to rows of pixels.
+        seed: seed of the order; None: the graph's seed.
 
     Raises:
-        TypeError: another type.
+        TypeError: ``dtype`` is another type.
     """
 
     def __init__(
@@ -159,31 +159,31 @@ class DataSet:
 
     @property
     def images(self) -> Any:
-        """All pictures, in the order of the epoch."""
+        """All images, in the order of the current epoch."""
         return self._images
 
     @property
     def labels(self) -> Any:
-        """Their labels."""
+        """The labels of all images."""
         return self._labels
 
     @property
     def num_examples(self) -> int:
-        """How many there are."""
+        """Number of examples."""
         return self._num_examples
 
     @property
     def epochs_completed(self) -> int:
-        """How many times all were given out."""
+        """Number of completed epochs."""
         return self._epochs_completed
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
-        """Returns the next pictures.
+        """Return the next batch.
 
         Args:
-            batch_size: how many.
-            fake_data: whether they are of one picture that does not change.
-            shuffle: whether every epoch is in another order.
+            batch_size: number of examples.
+            fake_data: whether to return one constant image.
+            shuffle: whether every epoch has a new order.
 
         Returns:
             ``(images, labels)``.
@@ -214,15 +214,15 @@ class Datasets(NamedTuple):
     """A data set in three parts."""
 
     train: Any
-    """To learn from."""
+    """Training set."""
     validation: Any
-    """To choose by."""
+    """Validation set."""
     test: Any
-    """To measure with."""
+    """Test set."""
 
 
-def _opened(folder: str, name: str) -> Any:
-    """A file of the data set, gzipped or not; None if it is not there."""
+def _open_file(folder: str, name: str) -> Any:
+    """Open a file of the data set, gzipped or not; return None if it does not exist."""
     for path in (os.path.join(folder, name), os.path.join(folder, name.removesuffix(".gz"))):
         if os.path.isfile(path):
             return open(path, "rb")
@@ -230,8 +230,8 @@ def _opened(folder: str, name: str) -> Any:
 
 
 def _read(folder: str, name: str, one_hot: bool) -> Any:
-    """The pictures or labels in a file of the data set."""
-    with _opened(folder, name) as file:
+    """Read the images or labels from a file of the data set."""
+    with _open_file(folder, name) as file:
         print("Extracting", file.name)
         is_packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -240,7 +240,7 @@ def _read(folder: str, name: str, one_hot: bool) -> Any:
 
 
 @functools.cache
-def _say_once(message: str) -> None:
+def _warn_once(message: str) -> None:
     _log.warning(message)
 
 
@@ -248,37 +248,37 @@ def read_data_sets(
     train_dir: str, fake_data: bool = False, one_hot: bool = False, dtype: DTypeLike = float32, reshape: bool = True,
     validation_size: int = 5000, seed: int | None = None, source_url: str = DEFAULT_SOURCE_URL,
 ) -> Datasets:  # fmt: skip
-    """Returns MNIST, from the files in a folder, or a small set of drawn digits where they are missing.
+    """Load MNIST from the files in a folder, or a small synthetic set if they are missing.
 
     Args:
-        train_dir: the folder, with ``train-images-idx3-ubyte.gz`` and the other three, gzipped or not; made, if it
-            can be, where it is missing.
-        fake_data: whether there is one picture that does not change.
-        one_hot: whether labels are rows of zeros with a one.
+        train_dir: the folder with ``train-images-idx3-ubyte.gz`` and the other three files, gzipped or not; created if
+            missing, where possible.
+        fake_data: whether to return one constant image.
+        one_hot: whether labels are one-hot rows.
         dtype: ``tf.uint8`` for 0 to 255 or ``tf.float32`` for 0 to 1.
-        reshape: whether pictures are rows of pixels.
-        validation_size: how many of those to learn from are set apart to choose by.
-        seed: the seed for their order; None: the graph's.
+        reshape: whether to flatten images to rows of pixels.
+        validation_size: number of training examples set aside for validation.
+        seed: seed of the order; None: the graph's seed.
         source_url: ignored: nothing is downloaded.
 
     Returns:
         ``Datasets``: ``train``, ``validation`` and ``test``, each a ``DataSet``.
 
     Raises:
-        NotFoundError: some of the files are there and others are not.
-        ValueError: a file is none of MNIST, or ``validation_size`` is too large.
+        NotFoundError: only some of the files exist.
+        ValueError: a file is not an MNIST file, or ``validation_size`` is too large.
     """
     if fake_data:
-        made = [
+        fakes = [
             DataSet([], [], fake_data=True, one_hot=one_hot, dtype=dtype, seed=seed) for _ in Datasets._fields
         ]
-        return Datasets(*made)
-    with contextlib.suppress(OpError):  # whoever only reads needs no folder
-        makedirs(train_dir)  # as TensorFlow does, to download into: programs write there too
+        return Datasets(*fakes)
+    with contextlib.suppress(OpError):  # a program that only reads does not need the folder
+        makedirs(train_dir)  # as TensorFlow does for its download: programs also write there
     names = TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS
     missing = []
     for name in names:
-        file = _opened(train_dir, name)
+        file = _open_file(train_dir, name)
         if file is None:
             missing.append(name)
         else:
@@ -292,7 +292,7 @@ def read_data_sets(
             hint="put all four files of MNIST into the folder, or none of them",
         )
     else:
-        _say_once(
+        _warn_once(
             f"MNIST is not in {train_dir!r} and is not downloaded: these are {_DRAWN_TRAIN + _DRAWN_TEST:,} synthetic"
             " digits, so results are not those of MNIST. For the real ones put train-images-idx3-ubyte.gz and the"
             " other three files there."
@@ -314,9 +314,9 @@ def read_data_sets(
 
 
 def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
-    """Returns MNIST with the settings of ``read_data_sets``.
+    """Load MNIST with the default settings of ``read_data_sets``.
 
     Args:
-        train_dir: the folder with its files.
+        train_dir: the folder with the files.
     """
     return read_data_sets(train_dir)

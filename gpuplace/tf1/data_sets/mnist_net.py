@@ -1,4 +1,4 @@
-"""``tensorflow.examples.tutorials.mnist.mnist``: the tutorial's net of two hidden layers for MNIST, in four functions.
+"""``tensorflow.examples.tutorials.mnist.mnist``: the tutorial's MNIST model with two hidden layers, in four functions.
 
 Source: tensorflow/examples/tutorials/mnist/mnist.py, release 1.13 (names, scopes, ops).
 """
@@ -26,11 +26,11 @@ from gpuplace.typing import TensorLike
 __all__ = ["IMAGE_PIXELS", "IMAGE_SIZE", "NUM_CLASSES", "evaluation", "inference", "loss", "training"]
 
 NUM_CLASSES = 10
-"""The digits."""
+"""Number of digits."""
 IMAGE_SIZE = 28
-"""Height and width of a picture in pixels."""
+"""Image height and width in pixels."""
 IMAGE_PIXELS = IMAGE_SIZE * IMAGE_SIZE
-"""Pixels of a picture."""
+"""Number of pixels in an image."""
 
 
 def _dense(inputs: TensorLike, columns: int, units: int) -> Any:
@@ -42,7 +42,7 @@ def _dense(inputs: TensorLike, columns: int, units: int) -> Any:
 
 
 def inference(images: TensorLike, hidden1_units: int, hidden2_units: int) -> Tensor:
-    """The net.
+    """Build the network.
 
     Args:
         images: ``[batch, IMAGE_PIXELS]``.
@@ -62,10 +62,10 @@ def inference(images: TensorLike, hidden1_units: int, hidden2_units: int) -> Ten
 
 
 def loss(logits: Tensor, labels: TensorLike) -> Tensor:
-    """The cross entropy.
+    """Return the mean cross entropy.
 
     Args:
-        logits: as ``inference`` gives them.
+        logits: the result of ``inference``.
         labels: the true classes, integers ``[batch]``.
 
     Returns:
@@ -75,14 +75,14 @@ def loss(logits: Tensor, labels: TensorLike) -> Tensor:
 
 
 def training(loss: Tensor, learning_rate: TensorLike) -> Operation:
-    """The op that trains by gradient descent, and a summary of the loss.
+    """Return the gradient descent op, and add a summary of the loss.
 
     Args:
         loss: a scalar.
         learning_rate: a number or a scalar tensor.
 
     Returns:
-        The op, which counts a variable ``global_step`` up, too.
+        The op, which also increments a variable ``global_step``.
     """
     summaries.scalar("loss", loss)
     optimizer = GradientDescentOptimizer(learning_rate)
@@ -90,10 +90,10 @@ def training(loss: Tensor, learning_rate: TensorLike) -> Operation:
 
 
 def evaluation(logits: Tensor, labels: TensorLike) -> Tensor:
-    """How many of a batch are right.
+    """Return the number of correct predictions in a batch.
 
     Args:
-        logits: as ``inference`` gives them.
+        logits: the result of ``inference``.
         labels: the true classes, integers ``[batch]``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""``tf.contrib.learn.preprocessing``: texts as numbers of their words.
+"""``tf.contrib.learn.preprocessing``: convert texts to word indices.
 
 >>> words = VocabularyProcessor(4)
 >>> [numbers.tolist() for numbers in words.fit_transform(["a dog", "the dog's a dog, a big dog"])]
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+")
 
 
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
-    """The words of texts; what is written in CamelCase is several.
+    """Split texts into words, CamelCase ones into several.
 
     Args:
         iterator: the texts.
@@ -37,11 +37,11 @@ def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
 
 
 class CategoricalVocabulary:
-    """Numbers of words, in the order in which they come; 0 is for words that are not known.
+    """A vocabulary: word indices in order of first appearance; 0 is for unknown words.
 
     Args:
-        unknown_token: what stands for these.
-        support_reverse: words are found by their numbers too.
+        unknown_token: the token for unknown words.
+        support_reverse: whether words can be looked up by index too.
     """
 
     def __init__(self, unknown_token: str = "<UNK>", support_reverse: bool = True) -> None:
@@ -52,19 +52,19 @@ class CategoricalVocabulary:
         self._freeze = False
 
     def __len__(self) -> int:
-        """How many there are, with that of unknown words."""
+        """Return the number of words, including the unknown token."""
         return len(self._mapping)
 
     def freeze(self, freeze: bool = True) -> None:
-        """Takes no further words.
+        """Stop adding words.
 
         Args:
-            freeze: False: takes them again.
+            freeze: False: add words again.
         """
         self._freeze = freeze
 
     def get(self, category: Any) -> int:
-        """The number of a word, which is a new one unless the vocabulary is frozen.
+        """Return the index of a word; a new word is added unless the vocabulary is frozen.
 
         Args:
             category: the word.
@@ -76,40 +76,40 @@ class CategoricalVocabulary:
         return self._mapping[category]
 
     def add(self, category: Any, count: int = 1) -> None:
-        """Counts a word.
+        """Add to the count of a word.
 
         Args:
             category: the word.
-            count: how often.
+            count: the number of occurrences.
         """
         if self.get(category) > 0:
             self._frequencies[category] += count
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
-        """Leaves out rare words, and those that are too frequent; the most frequent come first then.
+        """Remove rare and overly frequent words, and sort the rest by descending frequency.
 
         Args:
-            min_frequency: words that are no more frequent are left out.
-            max_frequency: words that are as frequent are left out; -1: none.
+            min_frequency: words that are not more frequent than this are removed.
+            max_frequency: words at least this frequent are removed; -1: no limit.
         """
-        in_order = sorted(self._frequencies.items(), key=lambda one: (isinstance(one[0], str), one[0]))
-        in_order.sort(key=lambda one: one[1], reverse=True)
-        kept = [
+        in_order = sorted(self._frequencies.items(), key=lambda entry: (isinstance(entry[0], str), entry[0]))
+        in_order.sort(key=lambda entry: entry[1], reverse=True)
+        rest = [
             (word, count)
             for word, count in in_order
             if count > min_frequency and (max_frequency <= 0 or count < max_frequency)
         ]
-        self._mapping = {word: number for number, (word, _) in enumerate([(self._unknown_token, 0), *kept])}
-        self._frequencies = Counter(dict(kept))
+        self._mapping = {word: number for number, (word, _) in enumerate([(self._unknown_token, 0), *rest])}
+        self._frequencies = Counter(dict(rest))
 
     def reverse(self, class_id: int) -> Any:
-        """The word of a number.
+        """Return the word of an index.
 
         Args:
-            class_id: the number.
+            class_id: the index.
 
         Raises:
-            ValueError: the vocabulary was made without.
+            ValueError: the vocabulary was created without ``support_reverse``.
         """
         if not self._support_reverse:
             raise ValueError(
@@ -120,13 +120,13 @@ class CategoricalVocabulary:
 
 
 class VocabularyProcessor:
-    """Texts as numbers of their words, all of one length.
+    """A converter of texts to word indices, all of one length.
 
     Args:
-        max_document_length: how many words of a text count; shorter texts end in 0.
-        min_frequency: words that are no more frequent are not known.
+        max_document_length: the number of words kept from a text; shorter texts are padded with 0.
+        min_frequency: words that are not more frequent than this count as unknown.
         vocabulary: the vocabulary; None: a new one.
-        tokenizer_fn: from texts to their words; None: ``tokenizer``.
+        tokenizer_fn: splits texts into words; None: ``tokenizer``.
     """
 
     def __init__(
@@ -142,14 +142,14 @@ class VocabularyProcessor:
         self._tokenizer = tokenizer_fn or tokenizer
 
     def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> VocabularyProcessor:
-        """Learns the words.
+        """Learn the vocabulary from texts.
 
         Args:
             raw_documents: the texts.
             unused_y: ignored.
 
         Returns:
-            Itself.
+            This object.
         """
         for words in self._tokenizer(raw_documents):
             for word in words:
@@ -160,17 +160,17 @@ class VocabularyProcessor:
         return self
 
     def fit_transform(self, raw_documents: Iterable[str], unused_y: Any = None) -> Iterator[Any]:
-        """Learns the words, and gives the texts' numbers.
+        """Learn the vocabulary, then yield the word indices of the texts.
 
         Args:
-            raw_documents: the texts, more than once to be read.
+            raw_documents: the texts, which are read twice.
             unused_y: ignored.
         """
         self.fit(raw_documents)
         return self.transform(raw_documents)
 
     def transform(self, raw_documents: Iterable[str]) -> Iterator[Any]:
-        """The numbers of texts' words.
+        """Yield the word indices of texts.
 
         Args:
             raw_documents: the texts.
@@ -187,16 +187,16 @@ class VocabularyProcessor:
             yield numbers
 
     def reverse(self, documents: Iterable[Iterable[int]]) -> Iterator[str]:
-        """The words of numbers, with spaces between them.
+        """Yield the words of each index sequence, joined by spaces.
 
         Args:
-            documents: the numbers of each text.
+            documents: the indices of each text.
         """
         for numbers in documents:
             yield " ".join(self.vocabulary_.reverse(number) for number in numbers)
 
     def save(self, filename: str) -> None:
-        """Writes it to a file.
+        """Save the processor to a file.
 
         Args:
             filename: the path.
@@ -206,11 +206,11 @@ class VocabularyProcessor:
 
     @classmethod
     def restore(cls, filename: str) -> VocabularyProcessor:
-        """Reads one from a file that ``save`` wrote; a file from elsewhere can run any code.
+        """Load a processor that ``save`` wrote; a file from an untrusted source can run any code.
 
         Args:
             filename: the path.
         """
         with GFile(filename, "rb") as file:
-            found: VocabularyProcessor = pickle.loads(file.read())
-        return found
+            processor: VocabularyProcessor = pickle.loads(file.read())
+        return processor

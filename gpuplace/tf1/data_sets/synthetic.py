@@ -1,6 +1,6 @@
-"""Pictures of digits for where MNIST is not: drawn from a font of dots, moved, shaded and blurred.
+"""Synthetic images of digits for when MNIST is missing: drawn from a bitmap font, shifted, shaded and blurred.
 
-They are of MNIST's form, and easy to tell apart; what a program learns of them says nothing about MNIST.
+They have MNIST's format and are easy to tell apart; a model's accuracy on them says nothing about MNIST.
 
 >>> images, labels = digits(20, seed=1)
 >>> images.shape, images.dtype, labels.shape
@@ -17,7 +17,7 @@ import numpy as np
 __all__ = ["digits"]
 
 SIDE = 28
-"""Height and width of a picture in pixels."""
+"""Image height and width in pixels."""
 
 _ROWS = """
 01110 00100 01110 11111 00010 11111 00110 11111 01110 01110
@@ -28,17 +28,17 @@ _ROWS = """
 10001 00100 01000 10001 00010 10001 10001 01000 10001 00010
 01110 01110 11111 01110 00010 01110 01110 01000 01110 01100
 """
-"""The digits 0 to 9 side by side, of 7 rows of 5 dots."""
+"""The digits 0 to 9 side by side, in 7 rows of 5 dots."""
 
 _DOT = 3
 """Height and width of a dot in pixels."""
 _FARTHEST = 3
-"""How far a digit is moved from the middle, in pixels."""
+"""The farthest that a digit is shifted from the centre, in pixels."""
 
 
 @functools.cache
 def _moved() -> Any:
-    """Every digit at every place ``[digit, place, SIDE, SIDE]``, from 0 to 1."""
+    """Return every digit at every position, ``[digit, position, SIDE, SIDE]``, from 0 to 1."""
     dots = np.array([[list(digit) for digit in row.split()] for row in _ROWS.split("\n") if row], float)
     drawn = np.kron(dots.transpose(1, 0, 2), np.ones((1, _DOT, _DOT)))
     height, width = drawn.shape[1:]
@@ -53,11 +53,11 @@ def _moved() -> Any:
 
 
 def digits(count: int, seed: int) -> tuple[Any, Any]:
-    """Pictures of digits and which digits they are.
+    """Return random images of digits and their labels.
 
     Args:
-        count: how many.
-        seed: gives the same ones again.
+        count: number of images.
+        seed: the random seed.
 
     Returns:
         uint8 ``[count, 28, 28, 1]``, 0 for the background, and uint8 ``[count]``.

@@ -1,1 +1,1 @@
-"""Strategies that run a model on several devices."""
+"""Distribution strategies: run a model on several devices."""

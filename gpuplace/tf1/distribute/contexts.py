@@ -1,4 +1,4 @@
-"""What a function that runs for a replica is given.
+"""The context of a function that runs for one replica.
 
 Source: tensorflow/python/distribute/distribution_strategy_context.py and distribute_lib.py, release 1.15.
 """
@@ -20,11 +20,11 @@ __all__ = ["ReplicaContext"]
 
 
 class ReplicaContext:
-    """One of the replicas that a strategy runs a function for.
+    """Context of one replica while a strategy runs a function for it.
 
     Args:
         strategy: the strategy.
-        replica_id: the replica's number: a Python number, or a constant of the graph.
+        replica_id: index of the replica: a Python number, or a constant of the graph.
     """
 
     def __init__(self, strategy: Any, replica_id: int | Tensor) -> None:
@@ -33,17 +33,17 @@ class ReplicaContext:
 
     @property
     def strategy(self) -> Any:
-        """The strategy whose replica it is."""
+        """The strategy of the replica."""
         return self._strategy
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """Number of replicas."""
         return self._strategy.num_replicas_in_sync
 
     @property
     def replica_id_in_sync_group(self) -> Tensor:
-        """The replica's number, an int32 scalar."""
+        """Index of the replica, an int32 scalar."""
         if not isinstance(self._replica_id, Tensor):
             self._replica_id = constant(self._replica_id, int32)
         return self._replica_id
@@ -54,48 +54,48 @@ class ReplicaContext:
         return self._strategy.extended.worker_devices[:1]
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Calls a function once for all replicas, with what each of them gives.
+        """Call a function once for all replicas, with the arguments of each of them.
 
         Args:
-            merge_fn: takes the strategy and, for each argument, a value with one component for each replica.
+            merge_fn: takes the strategy and, for each argument, a value with one component per replica.
             args: this replica's arguments.
-            kwargs: this replica's keyword arguments; None: none.
+            kwargs: this replica's keyword arguments, or None.
 
         Returns:
             This replica's component of what the function returned.
 
         Raises:
-            RuntimeError: the replicas call it a different number of times.
+            RuntimeError: the replicas make different numbers of merge calls.
         """
         require_replica_context(self)
         with entered(Context(self._strategy, None)) if has_strategy() else contextlib.nullcontext():
             return merge_fn(self._strategy, *args, **(kwargs or {}))
 
     def all_reduce(self, reduce_op: Any, value: Any) -> Any:
-        """The sum or mean of the replicas' values, for each of them.
+        """Return the sum or mean of the replicas' values to each replica.
 
         Args:
             reduce_op: a ``tf.distribute.ReduceOp``, or its name.
-            value: this replica's tensors, nested as one likes.
+            value: this replica's tensors, in any structure.
 
         Returns:
-            Tensors, nested like ``value``.
+            Tensors, in the structure of ``value``.
         """
 
         def merge(strategy: Any, *values: Any) -> list[Any]:
-            pairs = [(one, one.device if isinstance(one, Tensor) else one) for one in values]
+            pairs = [(value, value.device if isinstance(value, Tensor) else value) for value in values]
             return strategy.extended.batch_reduce_to(reduce_op, pairs)
 
         @custom_gradient
         def reduced(*tensors: Tensor) -> Any:
-            # The gradient of a sum of all replicas is a sum of all replicas.
+            # The gradient of a sum over all replicas is a sum over all replicas.
             return self.merge_call(merge, tensors), lambda *grads: self.all_reduce(reduce_op, grads)
 
         return pack_sequence_as(value, flatten(reduced(*flatten(value))))
 
 
 def require_replica_context(context: ReplicaContext) -> None:
-    """Raises RuntimeError unless nodes are built for a replica."""
+    """Raise RuntimeError unless the code runs in a replica context."""
     now = current()
     if now is not None and now.replica is not context:
         raise RuntimeError("Need to be inside `call_for_each_replica()`")

@@ -1,4 +1,4 @@
-"""How values of several devices are brought together: on one device, or by NCCL.
+"""Combine values of several devices: on one device, or with NCCL.
 
 Source: tensorflow/python/distribute/cross_device_ops.py, cross_device_utils.py and reduce_util.py, release 1.15 (names
 and order of nodes).
@@ -23,7 +23,7 @@ __all__ = ["CrossDeviceOps", "NcclAllReduce", "ReductionToOneDevice"]
 
 
 def reduce_op_of(op: Any) -> ReduceOp:
-    """The enumeration's member, also of its name.
+    """Return the ``ReduceOp``, given itself or its name.
 
     Raises:
         ValueError: the name is neither SUM nor MEAN.
@@ -32,7 +32,7 @@ def reduce_op_of(op: Any) -> ReduceOp:
 
 
 def devices_of(destinations: Any) -> tuple[str, ...]:
-    """The devices that are meant: of distributed values or variables, of a tensor or variable, or a name."""
+    """Return the destination devices: of distributed values or variables, of a tensor or variable, or by name."""
     if isinstance(destinations, str):
         return (destinations,)
     devices = getattr(destinations, "devices", None)
@@ -40,7 +40,7 @@ def devices_of(destinations: Any) -> tuple[str, ...]:
 
 
 def copied_to(value: Any, device: str) -> Any:
-    """A tensor, or slices, on a device."""
+    """Copy a tensor or ``IndexedSlices`` to a device."""
     with get_default_graph().device(device):
         if isinstance(value, IndexedSlices):
             values, indices = reshaping.identity(value.values), reshaping.identity(value.indices)
@@ -50,7 +50,7 @@ def copied_to(value: Any, device: str) -> Any:
 
 
 def broadcast(value: Any, destinations: Any) -> Any:
-    """A value on each of the devices."""
+    """Copy a value to each of the devices."""
     devices = devices_of(destinations)
     if len(devices) == 1:
         return copied_to(value, devices[0])
@@ -58,11 +58,11 @@ def broadcast(value: Any, destinations: Any) -> Any:
 
 
 def _summed(values: Sequence[Any]) -> Any:
-    """The sum of tensors; of slices, all of them."""
+    """Return the sum of tensors; ``IndexedSlices`` are concatenated."""
     if not isinstance(values[0], IndexedSlices):
         return add_n(list(values))
-    rows = joining.concat([one.values for one in values], axis=0)
-    indices = joining.concat([one.indices for one in values], axis=0)
+    rows = joining.concat([value.values for value in values], axis=0)
+    indices = joining.concat([value.indices for value in values], axis=0)
     return IndexedSlices(rows, indices, values[0].dense_shape)
 
 
@@ -73,22 +73,22 @@ def _divided(value: Any, count: int) -> Any:
 
 
 def reduced_on(device: str, values: Sequence[Any], op: ReduceOp) -> Any:
-    """The sum or mean of values, computed on a device."""
+    """Return the sum or mean of values, computed on a device."""
     with get_default_graph().device(device):
-        found = _summed(values)
-        return _divided(found, len(values)) if op is ReduceOp.MEAN else found
+        total = _summed(values)
+        return _divided(total, len(values)) if op is ReduceOp.MEAN else total
 
 
 class CrossDeviceOps:
-    """Brings values of several devices together."""
+    """Base class of reductions and broadcasts across devices."""
 
     def reduce(self, reduce_op: Any, per_replica_value: Any, destinations: Any) -> Any:
-        """The sum or mean of a value's components.
+        """Return the sum or mean of a value's components.
 
         Args:
             reduce_op: a ``ReduceOp``, or its name.
-            per_replica_value: a value with a component for each replica.
-            destinations: where the result is needed: distributed values, a variable, a tensor or a device's name.
+            per_replica_value: a value with one component per replica.
+            destinations: where the result is needed: distributed values, a variable, a tensor or a device name.
 
         Returns:
             A tensor, or ``Mirrored`` for several devices.
@@ -101,19 +101,19 @@ class CrossDeviceOps:
         return self._reduced(reduce_op_of(reduce_op), values, destinations)
 
     def batch_reduce(self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
-        """The sums or means of several values at once.
+        """Return the sums or means of several values at once.
 
         Args:
             reduce_op: a ``ReduceOp``, or its name.
-            value_destination_pairs: pairs as the arguments of ``reduce``.
+            value_destination_pairs: pairs of value and destinations, as for ``reduce``.
 
         Returns:
-            A list of what ``reduce`` gives.
+            A list of the results of ``reduce``.
         """
         return [self.reduce(reduce_op, value, where) for value, where in value_destination_pairs]
 
     def broadcast(self, tensor: TensorLike, destinations: Any) -> Any:
-        """A tensor on several devices.
+        """Copy a tensor to several devices.
 
         Args:
             tensor: the tensor.
@@ -129,11 +129,11 @@ class CrossDeviceOps:
 
 
 class ReductionToOneDevice(CrossDeviceOps):
-    """Brings values together on one device, and copies the result to the others.
+    """Reductions on one device, whose result is copied to the others.
 
     Args:
-        reduce_to_device: the device; None: the first of those where the result is needed.
-        accumulation_fn: what adds a list of tensors; None: ``tf.add_n``.
+        reduce_to_device: the device; None: the first destination.
+        accumulation_fn: adds a list of tensors; None: ``tf.add_n``.
     """
 
     def __init__(self, reduce_to_device: str | None = None, accumulation_fn: Any = None) -> None:
@@ -144,19 +144,19 @@ class ReductionToOneDevice(CrossDeviceOps):
         if self._accumulate is None or isinstance(values[0], IndexedSlices):
             return broadcast(reduced_on(device, values, op), destinations)
         with get_default_graph().device(device):
-            found = self._accumulate(list(values))
-            found = _divided(found, len(values)) if op is ReduceOp.MEAN else found
-        return broadcast(found, destinations)
+            total = self._accumulate(list(values))
+            total = _divided(total, len(values)) if op is ReduceOp.MEAN else total
+        return broadcast(total, destinations)
 
 
 class NcclAllReduce(CrossDeviceOps):
-    """Brings values of GPUs together by NVIDIA's collectives.
+    """Reductions of values on GPUs with NCCL collectives.
 
     Args:
-        num_packs: into how many packs the tensors of a batch are put; 0: each for itself.
+        num_packs: the number of packs that the tensors of a batch are merged into; 0: no packing.
 
     Raises:
-        ValueError: it is negative.
+        ValueError: ``num_packs`` is negative.
     """
 
     def __init__(self, num_packs: int = 1) -> None:
@@ -171,14 +171,14 @@ class NcclAllReduce(CrossDeviceOps):
         return self._fallback._reduced(op, values, destinations)
 
     def batch_reduce(self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
-        """The sums or means of several values at once; those of the same devices in packs.
+        """Return the sums or means of several values at once, in packs if they have the same devices.
 
         Args:
             reduce_op: a ``ReduceOp``, or its name.
-            value_destination_pairs: pairs as the arguments of ``reduce``.
+            value_destination_pairs: pairs of value and destinations, as for ``reduce``.
 
         Returns:
-            A list of what ``reduce`` gives.
+            A list of the results of ``reduce``.
         """
         pairs = list(value_destination_pairs)
         places = {devices_of(where) for _, where in pairs}
@@ -190,22 +190,22 @@ class NcclAllReduce(CrossDeviceOps):
             return super().batch_reduce(reduce_op, pairs)
         op = reduce_op_of(reduce_op)
         dense = [n for n, (value, _) in enumerate(pairs) if not isinstance(value.primary, IndexedSlices)]
-        found: dict[int, Any] = {}
+        results: dict[int, Any] = {}
         if dense:
-            made = self._all_reduced(op, [pairs[number][0].values for number in dense], next(iter(places)))
-            found = dict(zip(dense, made, strict=True))
+            reduced = self._all_reduced(op, [pairs[number][0].values for number in dense], next(iter(places)))
+            results = dict(zip(dense, reduced, strict=True))
         for number, (value, where) in enumerate(pairs):
-            if number not in found:
-                found[number] = self._fallback.reduce(op, value, where)
-        return [found[number] for number in range(len(pairs))]
+            if number not in results:
+                results[number] = self._fallback.reduce(op, value, where)
+        return [results[number] for number in range(len(pairs))]
 
     def _all_reduced(self, op: ReduceOp, batch: Sequence[Sequence[Any]], devices: Sequence[str]) -> list[Any]:
-        """The sums of a batch of dense values, on each device."""
+        """Return the sums of a batch of dense values, on each device."""
         columns = [list(column) for column in zip(*batch, strict=True)]
         packs = [_Packs(column, self._packs) for column in columns]
-        summed = [nccl.all_sum(list(tensors)) for tensors in zip(*(one.packed for one in packs), strict=True)]
+        summed = [nccl.all_sum(list(tensors)) for tensors in zip(*(p.packed for p in packs), strict=True)]
         by_device = [
-            one.unpacked(list(tensors)) for one, tensors in zip(packs, zip(*summed, strict=True), strict=True)
+            p.unpacked(list(tensors)) for p, tensors in zip(packs, zip(*summed, strict=True), strict=True)
         ]
         if op is ReduceOp.MEAN:
             for number, device in enumerate(devices):
@@ -215,11 +215,11 @@ class NcclAllReduce(CrossDeviceOps):
 
 
 class _Packs:
-    """The tensors of one device, joined and cut into packs.
+    """The tensors of one device, concatenated and split into packs.
 
     Args:
         tensors: the tensors.
-        count: how many packs; 0: each tensor is one.
+        count: the number of packs; 0: each tensor is its own pack.
     """
 
     def __init__(self, tensors: Sequence[Tensor], count: int) -> None:
@@ -234,14 +234,14 @@ class _Packs:
             total = joined.shape.num_elements()
             if total is None:
                 raise ValueError(
-                    "Gradients of unknown shape cannot be packed: give NcclAllReduce(num_packs=0)"
+                    "Gradients of unknown shape cannot be packed: use NcclAllReduce(num_packs=0)"
                 )
             part = total // count
             sizes = [part] * (count - 1) + [total - part * (count - 1)]
             self.packed = joining.split(joined, sizes)
 
     def unpacked(self, packs: list[Tensor]) -> list[Tensor]:
-        """The tensors that packs hold."""
+        """Split packs into the original tensors."""
         if not self.count:
             return packs
         with get_default_graph().colocate_with(packs[0].op):

@@ -1,4 +1,4 @@
-"""Which strategy is in force where code runs, and for which replica it builds nodes.
+"""The current strategy, and the replica for which nodes are being built.
 
 Source: tensorflow/python/distribute/distribution_strategy_context.py, release 1.15.
 """
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def get_strategy() -> Any:
-    """The strategy in force; outside of every ``strategy.scope()`` the default one, with a single replica.
+    """Return the current strategy; outside of every ``strategy.scope()`` the default one, with a single replica.
 
     Returns:
         A ``tf.distribute.Strategy``.
@@ -33,31 +33,31 @@ def get_strategy() -> Any:
 
 
 def in_cross_replica_context() -> bool:
-    """Whether nodes are built for all replicas together.
+    """Return whether nodes are being built for all replicas together.
 
     Returns:
-        A Python bool: True in ``strategy.scope()`` and in merge functions, False in functions of a replica and without
-        a strategy.
+        A Python bool: True in ``strategy.scope()`` and in merge functions, False in replica functions and without a
+        strategy.
     """
     context = current()
     return context is not None and context.replica is None
 
 
 def get_cross_replica_context() -> Any:
-    """The strategy, where nodes are built for all replicas together.
+    """Return the strategy if nodes are being built for all replicas together.
 
     Returns:
-        A ``tf.distribute.Strategy``; None in functions of a replica and without a strategy.
+        A ``tf.distribute.Strategy``; None in replica functions and without a strategy.
     """
     context = current()
     return context.strategy if context is not None and context.replica is None else None
 
 
 def get_replica_context() -> ReplicaContext | None:
-    """The replica that nodes are built for.
+    """Return the context of the replica for which nodes are being built.
 
     Returns:
-        A ``tf.distribute.ReplicaContext``; None in a cross-replica context. Without a strategy, that of the only one.
+        A ``tf.distribute.ReplicaContext``; None in a cross-replica context. Without a strategy, the default replica's.
     """
     context = current()
     return ReplicaContext(get_strategy(), 0) if context is None else context.replica

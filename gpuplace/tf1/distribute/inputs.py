@@ -1,4 +1,4 @@
-"""The input of replicas: a dataset whose elements go to their devices in turns.
+"""Input of replicas: a dataset whose elements go to the replicas' devices in turn.
 
 Source: tensorflow/python/distribute/input_lib.py, release 1.15.
 """
@@ -16,23 +16,23 @@ _CPU = "/replica:0/task:0/device:CPU:0"
 
 
 class InputContext(NamedTuple):
-    """What the function that makes a worker's dataset is told."""
+    """Context of a function that creates a worker's dataset."""
 
     num_input_pipelines: int = 1
-    """How many workers there are."""
+    """Number of workers."""
     input_pipeline_id: int = 0
-    """Which worker it is."""
+    """Index of the worker."""
     num_replicas_in_sync: int = 1
-    """How many replicas there are."""
+    """Number of replicas."""
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """Examples of a batch that one replica takes.
+        """Return the number of examples of a batch for one replica.
 
         Args:
-            global_batch_size: examples of a batch, of all replicas together.
+            global_batch_size: number of examples of a batch, over all replicas.
 
         Raises:
-            ValueError: they cannot be divided equally.
+            ValueError: the batch size is not divisible by the number of replicas.
         """
         if global_batch_size % self.num_replicas_in_sync:
             raise ValueError(
@@ -43,15 +43,15 @@ class InputContext(NamedTuple):
 
 
 class DatasetIterator:
-    """A place in a dataset whose elements go to the replicas of a strategy in turns.
+    """An iterator of a dataset whose elements go to the replicas of a strategy in turn.
 
     Args:
         dataset: the dataset.
         strategy: the strategy.
-        parts: into how many parts a batch is cut before.
+        parts: the number of parts into which each batch is split first.
 
     Raises:
-        ValueError: a batch cannot be cut into equal parts.
+        ValueError: a batch cannot be split into equal parts.
     """
 
     def __init__(self, dataset: Any, strategy: Any, parts: int) -> None:
@@ -62,15 +62,15 @@ class DatasetIterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that sets it to the beginning."""
+        """The operation that resets the iterator to the first element."""
         return self._iterator.initializer
 
     def initialize(self) -> Operation:
-        """The operation that sets it to the beginning."""
+        """Return the operation that resets the iterator to the first element."""
         return self.initializer
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element of each replica.
+        """Return the next element of each replica.
 
         Args:
             name: ignored.
@@ -84,18 +84,18 @@ class DistributedDataset:
     Args:
         dataset: the dataset.
         strategy: the strategy.
-        parts: into how many parts a batch is cut before.
+        parts: the number of parts into which each batch is split first.
     """
 
     def __init__(self, dataset: Any, strategy: Any, parts: int) -> None:
         self._given = dataset, strategy, parts
 
     def make_initializable_iterator(self) -> DatasetIterator:
-        """An iterator that its initializer sets to the beginning."""
+        """Return an iterator that has to be initialised."""
         return DatasetIterator(*self._given)
 
     def make_one_shot_iterator(self) -> DatasetIterator:
-        """An iterator that the initializers of tables set to the beginning."""
+        """Return an iterator that table initializers reset."""
         iterator = DatasetIterator(*self._given)
         iterator.initializer.graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
         return iterator

@@ -1,8 +1,8 @@
-"""A function that runs once for each replica, in turns.
+"""Run a function once for each replica, in turn.
 
-Each replica has a thread, and one thread runs at a time: a replica's, until its function returns or calls
-``merge_call``; then the next one's. When all of them have come to a ``merge_call``, the main thread calls its function
-with what they gave, and they go on. So the nodes have the same order in every run.
+Each replica has a thread, and one thread runs at a time: a replica's thread until its function returns or calls
+``merge_call``, then the next replica's. When all have reached a ``merge_call``, the main thread calls the merge
+function with their arguments, and they continue. The order of the nodes is therefore the same in every run.
 
 Source: tensorflow/python/distribute/mirrored_strategy.py and shared_variable_creator.py, release 1.15.
 """
@@ -26,31 +26,31 @@ from gpuplace.tf1.distribute.values import regrouped, selected
 __all__ = ["call_for_each"]
 
 
-class _Stopped(BaseException):
-    """Ends a replica's function: another one has failed."""
+class _ReplicaStopped(BaseException):
+    """Signal that ends a replica's function after another one has failed."""
 
 
 def call_for_each(
     strategy: Any, devices: Sequence[str], fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
-    """What a function returns for each replica, with a component for each.
+    """Run a function for each replica, and return its results with one component per replica.
 
     Args:
-        strategy: the strategy, which is in force.
-        devices: of the replicas.
+        strategy: the current strategy.
+        devices: devices of the replicas.
         fn: the function.
         args: its arguments.
         kwargs: its keyword arguments.
 
     Raises:
-        RuntimeError: the replicas call ``merge_call`` a different number of times.
+        RuntimeError: the replicas make different numbers of merge calls.
     """
     get_default_graph().switch_to_thread_local()
     shared: dict[str, list[Any]] = {}
     replicas = []
     for number in range(len(devices)):
-        given, named = selected(number, (list(args), dict(kwargs)))
-        replicas.append(_Replica(strategy, number, devices[number], shared, fn, given, named))
+        positional, named = selected(number, (list(args), dict(kwargs)))
+        replicas.append(_Replica(strategy, number, devices[number], shared, fn, positional, named))
     try:
         while True:
             for replica in replicas:
@@ -69,14 +69,14 @@ def call_for_each(
 
 
 def _merge(strategy: Any, devices: Sequence[str], replicas: list[_Replica]) -> None:
-    """Calls a merge function with what all replicas gave."""
+    """Call a merge function with the arguments of all replicas."""
     graph, first = get_default_graph(), replicas[0]
-    args, kwargs = regrouped(devices, [(list(one.merged[1]), dict(one.merged[2])) for one in replicas])
-    waits = list(dict.fromkeys(op for one in replicas for op in one.controls))
+    args, kwargs = regrouped(devices, [(list(each.merged[1]), dict(each.merged[2])) for each in replicas])
+    waits = list(dict.fromkeys(op for each in replicas for op in each.controls))
     with name_scope(first.scope), graph.control_dependencies(waits), variable_scope(first.variables):
-        found = first.merged[0](strategy, *args, **kwargs)
+        result = first.merged[0](strategy, *args, **kwargs)
     for number, replica in enumerate(replicas):
-        replica.answer = selected(number, found)
+        replica.answer = selected(number, result)
 
 
 class _Replica(ReplicaContext):
@@ -84,10 +84,10 @@ class _Replica(ReplicaContext):
 
     Args:
         strategy: the strategy.
-        number: of the replica.
+        number: index of the replica.
         device: its device.
-        shared: name of a variable that replicas have made -> its variables.
-        fn: what runs.
+        shared: variable name -> the variables that the replicas have created.
+        fn: the function to run.
         args: its arguments.
         kwargs: its keyword arguments.
     """
@@ -129,7 +129,7 @@ class _Replica(ReplicaContext):
         return (self._device,)
 
     def turn(self) -> None:
-        """Lets the function run until it returns or calls ``merge_call``; raises what it raises."""
+        """Run the function until it returns or calls ``merge_call``; raise any exception of it."""
         self._may_run.set()
         self._has_paused.wait()
         self._has_paused.clear()
@@ -137,7 +137,7 @@ class _Replica(ReplicaContext):
             raise self._error
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """Stop the thread."""
         self._is_stopped = True
         self._may_run.set()
         self._thread.join()
@@ -160,7 +160,7 @@ class _Replica(ReplicaContext):
                 fn, args, kwargs = self._call
                 self.result = fn(*args, **kwargs)
             self.is_done = True
-        except _Stopped:
+        except _ReplicaStopped:
             return
         except BaseException as error:
             self._error = error
@@ -168,21 +168,21 @@ class _Replica(ReplicaContext):
             self._has_paused.set()
 
     def _variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        """The variable that the first replica makes, for all of them."""
+        """Return the variable that the first replica creates for all of them."""
         name = kwargs.get("name") or "Variable"
         place = self._made.get(name, 0)
         self._made[name] = place + 1
-        made = self._shared.setdefault(name, [])
+        variables = self._shared.setdefault(name, [])
         if self.number == 0:
-            made.append(next_creator(**kwargs))
-        elif place >= len(made):
+            variables.append(next_creator(**kwargs))
+        elif place >= len(variables):
             raise RuntimeError(
-                f"The first replica has not made the variable {name}: all have to make the same ones"
+                f"The first replica has not made the variable {name}: all replicas must make the same variables"
             )
-        return made[place]
+        return variables[place]
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Calls a function once for all replicas; see ``ReplicaContext.merge_call``."""
+        """Call a function once for all replicas; see ``ReplicaContext.merge_call``."""
         require_replica_context(self)
         if get_default_graph() is not self._graph:
             raise RuntimeError(
@@ -198,5 +198,5 @@ class _Replica(ReplicaContext):
         self._may_run.wait()
         self._may_run.clear()
         if self._is_stopped:
-            raise _Stopped
+            raise _ReplicaStopped
         return self.answer

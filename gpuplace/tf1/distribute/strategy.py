@@ -1,9 +1,9 @@
-"""Strategies: on which devices a model has copies, and how these stay equal.
+"""Strategies: which devices have copies of a model, and how the copies stay equal.
 
     strategy.scope()                 variables made here have a copy on each device
       experimental_run_v2(step)      step runs once for each replica, with its part of the input
-        optimizer.minimize(loss)     gradients of all replicas are added up, and each copy is updated
-    reduce(MEAN, losses)             one value of those of the replicas
+        optimizer.minimize(loss)     gradients of all replicas are summed, and each copy is updated
+    reduce(MEAN, losses)             the mean of the replicas' values
 
 Source: tensorflow/python/distribute/distribute_lib.py, release 1.15 (names, order of nodes, messages).
 """
@@ -41,17 +41,17 @@ CPU = "/replica:0/task:0/device:CPU:0"
 
 
 def full_device(device: str) -> str:
-    """A device's name with replica and task, and number.
+    """Return the full name of a device, with replica, task and index.
 
     >>> full_device("/gpu:1")
     '/replica:0/task:0/device:GPU:1'
 
     Raises:
-        ValueError: the name is not that of a device.
+        ValueError: it is not a device name.
     """
     spec = DeviceSpec.from_string(device)
     if spec.device_type is None:
-        raise ValueError(f"A strategy needs names of devices, such as /gpu:0, not {device!r}")
+        raise ValueError(f"A strategy needs device names such as /gpu:0, not {device!r}")
     index = 0 if spec.device_index is None else spec.device_index
     return DeviceSpec(replica=0, task=0).make_merged_spec(spec.replace(device_index=index)).to_string()
 
@@ -60,7 +60,7 @@ class Strategy:
     """Copies of a model on several devices; see ``tf.distribute.MirroredStrategy``.
 
     Args:
-        extended: what it does.
+        extended: the implementation.
     """
 
     def __init__(self, extended: StrategyExtended) -> None:
@@ -69,20 +69,20 @@ class Strategy:
 
     @property
     def extended(self) -> StrategyExtended:
-        """What libraries use of a strategy."""
+        """The methods for libraries."""
         return self._extended
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """Number of replicas."""
         return len(self._extended.worker_devices)
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Strategy]:
-        """A ``with`` block in which variables are the strategy's.
+        """Open a ``with`` block that creates variables of the strategy.
 
         Raises:
-            RuntimeError: another strategy is in force, or a function of a replica runs.
+            RuntimeError: another strategy is current, or a replica function is running.
         """
         now = current()
         if now is not None and (now.strategy is not self or now.replica is not None):
@@ -94,60 +94,60 @@ class Strategy:
             yield self
 
     def _entered_or_same(self) -> Any:
-        """The scope, unless it is in force."""
+        """Return the scope, or a block without effect inside it."""
         now = current()
         return contextlib.nullcontext() if now is not None and now.strategy is self else self.scope()
 
     def experimental_run_v2(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Runs a function once for each replica.
+        """Run a function once for each replica.
 
         Args:
             fn: the function.
-            args: its arguments; of values with a component for each replica, a replica gets its own.
-            kwargs: its keyword arguments; None: none.
+            args: its arguments; a replica gets its own component of values with one component per replica.
+            kwargs: its keyword arguments, or None.
 
         Returns:
-            What it returns, with a component for each replica.
+            The function's results, with one component per replica.
         """
         with self._entered_or_same():
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
-        """Runs a function once for each replica, with the next element of an iterator.
+        """Run a function once for each replica, with the next element of an iterator.
 
         Args:
             fn: the function.
-            input_iterator: what ``make_dataset_iterator`` gave; None: the function takes nothing.
+            input_iterator: the result of ``make_dataset_iterator``; None: the function takes no arguments.
 
         Returns:
-            What it returns, with a component for each replica.
+            The function's results, with one component per replica.
         """
         args = () if input_iterator is None else (input_iterator.get_next(),)
         return self.experimental_run_v2(fn, args=args)
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
-        """One value of those of the replicas.
+        """Reduce the replicas' values to one.
 
         Args:
             reduce_op: a ``tf.distribute.ReduceOp``, or its name.
-            value: a value with a component for each replica.
-            axis: a dimension that is reduced too, such as that of a batch; None: none.
+            value: a value with one component per replica.
+            axis: a dimension to reduce as well, such as the batch, or None.
 
         Returns:
             A tensor.
 
         Raises:
-            ValueError: the kind of reduction is unknown.
+            ValueError: the reduction is unknown.
         """
         op = reduce_op_of(reduce_op)
         if axis is None:
             return self._extended._reduce(op, value)
         if op is ReduceOp.SUM:
-            summed = self.experimental_run_v2(lambda one: reduction.reduce_sum(one, axis=axis), args=(value,))
+            summed = self.experimental_run_v2(lambda x: reduction.reduce_sum(x, axis=axis), args=(value,))
             return self._extended._reduce(op, summed)
 
-        def parts(one: Any) -> tuple[Tensor, Tensor]:
-            tensor = convert_to_tensor(one)
+        def parts(component: Any) -> tuple[Tensor, Tensor]:
+            tensor = convert_to_tensor(component)
             return reduction.reduce_sum(tensor, axis=axis), reshaping.shape(tensor, out_type=int64)[axis]
 
         total, count = self.experimental_run_v2(parts, args=(value,))
@@ -156,13 +156,13 @@ class Strategy:
         return division.truediv(total, cast.cast(count, total.dtype))
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """The components of a value.
+        """Return the components of a value.
 
         Args:
-            value: what ``experimental_run_v2`` gave, or a variable.
+            value: a result of ``experimental_run_v2``, or a variable.
 
         Returns:
-            A tuple, of one component where all replicas have the same.
+            A tuple, with one component if all replicas have the same value.
         """
         is_distributed = isinstance(value, DistributedValues | DistributedVariable)
         return tuple(value.values) if is_distributed else (value,)
@@ -170,20 +170,20 @@ class Strategy:
     unwrap = experimental_local_results
 
     def group(self, value: Any, name: str | None = None) -> Operation:
-        """An operation that is done when all components are.
+        """Return an operation that waits for all components.
 
         Args:
-            value: tensors and operations, with a component for each replica.
+            value: tensors and operations, with one component per replica.
             name: name of the operation.
         """
-        flat = [one for item in flatten(value) for one in self.experimental_local_results(item)]
+        flat = [part for item in flatten(value) for part in self.experimental_local_results(item)]
         if len(flat) != 1 or name is not None:
             return control.group(*flat, name=name)
         only = flat[0]
         return only if isinstance(only, Operation) else getattr(only, "op", only)
 
     def make_dataset_iterator(self, dataset: Any) -> Any:
-        """An iterator that cuts each batch of a dataset into parts for the replicas.
+        """Return an iterator that splits each batch of a dataset into parts for the replicas.
 
         Args:
             dataset: a dataset of batches.
@@ -192,12 +192,12 @@ class Strategy:
             An iterator with ``initialize()`` and ``get_next()``.
 
         Raises:
-            ValueError: a batch cannot be cut into equal parts.
+            ValueError: a batch cannot be split into equal parts.
         """
         return DatasetIterator(dataset, self, self.num_replicas_in_sync)
 
     def make_input_fn_iterator(self, input_fn: Callable[[Any], Any], replication_mode: Any = None) -> Any:
-        """An iterator over what a function gives for a worker; each replica takes elements of its own.
+        """Return an iterator over a worker's dataset; each replica gets different elements.
 
         Args:
             input_fn: takes an ``InputContext`` and returns a dataset.
@@ -209,29 +209,29 @@ class Strategy:
         return DatasetIterator(input_fn(InputContext(1, 0, self.num_replicas_in_sync)), self, 1)
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
-        """A dataset whose batches are cut into parts for the replicas.
+        """Return a dataset whose batches are split into parts for the replicas.
 
         Args:
             dataset: a dataset of batches.
 
         Returns:
-            Something with ``make_initializable_iterator()`` and ``make_one_shot_iterator()``.
+            An object with ``make_initializable_iterator()`` and ``make_one_shot_iterator()``.
         """
         return DistributedDataset(dataset, self, self.num_replicas_in_sync)
 
     def experimental_distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any]) -> Any:
-        """A dataset that a function makes for a worker; each replica takes elements of its own.
+        """Return a worker's dataset, created by a function; each replica gets different elements.
 
         Args:
             dataset_fn: takes an ``InputContext`` and returns a dataset.
 
         Returns:
-            Something with ``make_initializable_iterator()`` and ``make_one_shot_iterator()``.
+            An object with ``make_initializable_iterator()`` and ``make_one_shot_iterator()``.
         """
         return DistributedDataset(dataset_fn(InputContext(1, 0, self.num_replicas_in_sync)), self, 1)
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """A configuration of sessions for the strategy: a copy, as on one machine nothing has to be changed.
+        """Return a session configuration for the strategy: an unchanged copy, because there is one machine.
 
         Args:
             config_proto: a ``ConfigProto``.
@@ -245,16 +245,16 @@ class Strategy:
 
 
 class StrategyExtended:
-    """What a strategy does, for libraries.
+    """The implementation of a strategy, for libraries.
 
     Args:
-        devices: of the replicas.
-        cross_device_ops: brings values together; None: on the device where they are needed.
+        devices: devices of the replicas.
+        cross_device_ops: combines values of several devices; None: on the destination device.
     """
 
     _strategy: Strategy
     scales_loss = False
-    """Whether optimizers take the mean of the replicas' losses, as an estimator's do."""
+    """Whether optimizers average the replicas' losses, as those of an estimator do."""
 
     def __init__(self, devices: Sequence[str], cross_device_ops: CrossDeviceOps | None = None) -> None:
         self._devices = tuple(devices)
@@ -271,22 +271,22 @@ class StrategyExtended:
         return self._devices
 
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        """Makes a variable in the scope."""
+        """Create a variable in the scope."""
         return created(self._strategy, self._devices, next_creator, kwargs)
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Runs a function once for each replica; see ``Strategy.experimental_run_v2``."""
+        """Run a function once for each replica; see ``Strategy.experimental_run_v2``."""
         return call_for_each(self._strategy, self._devices, fn, args, kwargs or {})
 
     @contextlib.contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """A ``with`` block whose variables have copies where those of a variable are.
+        """Open a ``with`` block that creates variables with copies on the devices of another variable.
 
         Args:
             colocate_with_variable: a variable of the strategy.
 
         Raises:
-            ValueError: a variable that was made outside of the strategy's scope.
+            ValueError: the variable was created outside of the strategy's scope.
         """
         if getattr(colocate_with_variable, "_distribute_strategy", self._strategy) is not self._strategy:
             raise ValueError(
@@ -298,17 +298,17 @@ class StrategyExtended:
     def update(
         self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        """Runs a function for each copy of a variable, on its device.
+        """Run a function for each copy of a variable, on its device.
 
         Args:
             var: the variable.
             fn: takes a copy and the arguments.
-            args: its arguments; of values with components, those of the copy's device.
-            kwargs: its keyword arguments; None: none.
-            group: whether the result is done only when all copies are updated.
+            args: its arguments; of values with components, the component of the copy's device.
+            kwargs: its keyword arguments, or None.
+            group: whether the result waits for the updates of all copies.
 
         Returns:
-            What it returns, with a component for each copy; without ``group`` a list of the components.
+            The function's results, with one component per copy; without ``group`` a list of the components.
         """
         copies = self._strategy.experimental_local_results(var)
         devices = tuple(copy.device for copy in copies)
@@ -322,23 +322,23 @@ class StrategyExtended:
         kwargs: Any = None,
         group: bool = True,
     ) -> Any:
-        """Runs a function on each device, for what belongs to no variable.
+        """Run a function on each device, for state that belongs to no variable.
 
         Args:
             colocate_with: the devices, from ``non_slot_devices``.
             fn: takes the arguments.
-            args: its arguments; of values with components, those of the device.
-            kwargs: its keyword arguments; None: none.
-            group: whether the result is done only when all are.
+            args: its arguments; of values with components, the component of the device.
+            kwargs: its keyword arguments, or None.
+            group: whether the result waits for all devices.
 
         Returns:
-            As ``update``.
+            As for ``update``.
         """
         devices = (colocate_with,) if isinstance(colocate_with, str) else tuple(colocate_with)
         return self._on_each(devices, [()] * len(devices), fn, args, kwargs, group)
 
     def non_slot_devices(self, var_list: Any) -> tuple[str, ...]:
-        """The devices of what belongs to an optimizer and to no variable.
+        """Return the devices of an optimizer's state that belongs to no variable.
 
         Args:
             var_list: the variables of the optimizer.
@@ -348,53 +348,53 @@ class StrategyExtended:
     def _on_each(
         self, devices: Sequence[str], first: Sequence[Any], fn: Any, args: Any, kwargs: Any, group: bool
     ) -> Any:
-        graph, made = get_default_graph(), []
+        graph, results = get_default_graph(), []
         for number, device in enumerate(devices):
-            given, named = selected(number, (list(args), dict(kwargs or {})))
+            positional, named = selected(number, (list(args), dict(kwargs or {})))
             with (
                 graph.device(device),
                 entered(Context(self._strategy, None, number)),
                 graph.name_scope(f"update_{number}"),
             ):
-                made.append(fn(*first[number], *given, **named))
+                results.append(fn(*first[number], *positional, **named))
         if not group:
-            whole = regrouped(devices, made, Mirrored)
-            return map_structure(lambda one: list(self._strategy.experimental_local_results(one)), whole)
-        return map_structure(lambda one: self._grouped(one), regrouped(devices, made, Mirrored))
+            result = regrouped(devices, results, Mirrored)
+            return map_structure(lambda part: list(self._strategy.experimental_local_results(part)), result)
+        return map_structure(lambda part: self._grouped(part), regrouped(devices, results, Mirrored))
 
     def _grouped(self, value: Any) -> Any:
-        """A value whose components are there only when all are."""
+        """Return a value whose components wait for each other."""
         if not isinstance(value, DistributedValues | DistributedVariable):
             return value
         operation = self.group_once(value)
         if isinstance(value.values[0], Operation):
             return operation
-        graph, found = get_default_graph(), []
-        devices = tuple(one.device for one in value.values)
+        graph, grouped = get_default_graph(), []
+        devices = tuple(component.device for component in value.values)
         for device, one in zip(devices, value.values, strict=True):
             with graph.device(device), graph.control_dependencies([operation]):
-                found.append(reshaping.identity(one))
-        return Mirrored(devices, found)
+                grouped.append(reshaping.identity(one))
+        return Mirrored(devices, grouped)
 
     def group_once(self, value: Any) -> Operation:
-        """An operation that is done when all components, or the initializers of all copies, are."""
+        """Return an operation that waits for all components, or for the initializers of all copies."""
         if isinstance(value, DistributedVariable):
             return control.group(*[copy.initializer for copy in value.values])
         return self._strategy.group(value)
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        """One value of those of the replicas, where it is needed.
+        """Reduce the replicas' values to one, at its destinations.
 
         Args:
             reduce_op: a ``ReduceOp``, or its name.
-            value: a value with a component for each replica.
-            destinations: a variable, distributed values, a tensor or a device's name.
+            value: a value with one component per replica.
+            destinations: a variable, distributed values, a tensor or a device name.
 
         Returns:
             A tensor, or ``Mirrored`` for several devices.
 
         Raises:
-            ValueError: a value that no replica has of its own cannot be added up so often.
+            ValueError: the value is not a value of the replicas, and cannot be summed.
         """
         op = reduce_op_of(reduce_op)
         if isinstance(value, DistributedValues):
@@ -411,23 +411,23 @@ class StrategyExtended:
     def batch_reduce_to(
         self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]
     ) -> list[Any]:
-        """One value each of several.
+        """Reduce several values at once.
 
         Args:
             reduce_op: a ``ReduceOp``, or its name.
-            value_destination_pairs: pairs as the arguments of ``reduce_to``.
+            value_destination_pairs: pairs of value and destinations, as for ``reduce_to``.
 
         Returns:
-            A list of what ``reduce_to`` gives.
+            A list of the results of ``reduce_to``.
         """
         return self._cross_device_ops.batch_reduce(reduce_op, value_destination_pairs)
 
     def broadcast_to(self, tensor: TensorLike, destinations: Any) -> Any:
-        """A tensor on several devices.
+        """Copy a tensor to several devices.
 
         Args:
             tensor: the tensor.
-            destinations: a variable, distributed values, a tensor or a device's name.
+            destinations: a variable, distributed values, a tensor or a device name.
 
         Returns:
             A tensor, or ``Mirrored`` for several devices.
@@ -435,10 +435,10 @@ class StrategyExtended:
         return self._cross_device_ops.broadcast(tensor, destinations)
 
     def read_var(self, v: Any) -> Tensor:
-        """The value of a variable, outside of replicas.
+        """Return the value of a variable, outside of replicas.
 
         Args:
-            v: the variable; of one that replicas change for themselves, the copies are brought together.
+            v: the variable; copies that differ between replicas are aggregated.
         """
         if not isinstance(v, SyncOnReadVariable):
             return reshaping.identity(v.primary if isinstance(v, DistributedVariable) else v)
@@ -447,21 +447,21 @@ class StrategyExtended:
         return self._reduce(op, values)
 
     def _reduce(self, op: ReduceOp, value: Any) -> Any:
-        return map_structure(lambda one: self._reduced_here(op, one), value)
+        return map_structure(lambda component: self._reduced_here(op, component), value)
 
     def _reduced_here(self, op: ReduceOp, value: Any) -> Any:
-        found = self.reduce_to(op, value, CPU)
-        return self._strategy.experimental_local_results(found)[0]
+        total = self.reduce_to(op, value, CPU)
+        return self._strategy.experimental_local_results(total)[0]
 
 
 class _DefaultExtended(StrategyExtended):
-    """Without a strategy: one replica, on whatever devices."""
+    """Without a strategy: one replica, on any devices."""
 
     def __init__(self) -> None:
         super().__init__(("",))
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Calls the function."""
+        """Call the function."""
         return fn(*args, **(kwargs or {}))
 
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
@@ -470,19 +470,19 @@ class _DefaultExtended(StrategyExtended):
     def update(
         self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        """Calls the function beside the variable."""
+        """Call the function, colocated with the variable."""
         with get_default_graph().colocate_with(var.op):
-            made = fn(var, *args, **(kwargs or {}))
-        return made if group else [made]
+            result = fn(var, *args, **(kwargs or {}))
+        return result if group else [result]
 
     def batch_reduce_to(
         self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]
     ) -> list[Any]:
-        """The values: there is one of each."""
+        """Return the values: there is one of each."""
         return [value for value, _ in value_destination_pairs]
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        """The value: there is one."""
+        """Return the value: there is only one."""
         return value
 
     def _reduce(self, op: ReduceOp, value: Any) -> Any:
@@ -495,14 +495,14 @@ class _DefaultStrategy(Strategy):
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Strategy]:
-        """A ``with`` block in which nothing is different."""
+        """Open a ``with`` block that has no effect."""
         yield self
 
     def _entered_or_same(self) -> Any:
         return contextlib.nullcontext()
 
     def make_dataset_iterator(self, dataset: Any) -> Any:
-        """An iterator over the dataset as it is.
+        """Return an iterator over the unchanged dataset.
 
         Args:
             dataset: the dataset.
@@ -510,7 +510,7 @@ class _DefaultStrategy(Strategy):
         return dataset.make_initializable_iterator()
 
     def make_input_fn_iterator(self, input_fn: Callable[[Any], Any], replication_mode: Any = None) -> Any:
-        """An iterator over the dataset that a function gives.
+        """Return an iterator over the dataset that a function returns.
 
         Args:
             input_fn: takes an ``InputContext`` and returns a dataset.
@@ -519,7 +519,7 @@ class _DefaultStrategy(Strategy):
         return input_fn(InputContext()).make_initializable_iterator()
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
-        """The dataset.
+        """Return the dataset.
 
         Args:
             dataset: the dataset.
@@ -527,7 +527,7 @@ class _DefaultStrategy(Strategy):
         return dataset
 
     def experimental_distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any]) -> Any:
-        """The dataset that a function gives.
+        """Return the result of the function.
 
         Args:
             dataset_fn: takes an ``InputContext`` and returns a dataset.

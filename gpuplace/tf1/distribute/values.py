@@ -1,4 +1,4 @@
-"""Values with a component for each replica or device.
+"""Values with one component per replica or device.
 
 Source: tensorflow/python/distribute/values.py, release 1.15.
 """
@@ -18,7 +18,7 @@ __all__ = ["DistributedValues", "Mirrored", "PerReplica"]
 
 
 class DistributedValues:
-    """Components on devices.
+    """Components on several devices.
 
     Args:
         devices: the device of each component.
@@ -29,13 +29,13 @@ class DistributedValues:
         self.devices, self.values = tuple(devices), tuple(values)
 
     def get(self, device: str | None = None) -> Any:
-        """The component of a device, or for the code that is running now.
+        """Return the component of a device or of the current replica.
 
         Args:
-            device: its device; None: that of the current replica.
+            device: the device; None: the current replica's.
 
         Raises:
-            ValueError: no component is there, or nodes are not built for one replica.
+            ValueError: the device has no component, or there is no current replica.
         """
         if device is not None:
             if device not in self.devices:
@@ -46,8 +46,8 @@ class DistributedValues:
         index = component()
         if index is None or index >= len(self.values):
             raise ValueError(
-                "A value with a component for each replica is used outside of a replica: take them by "
-                "strategy.experimental_local_results(value), or bring them together by strategy.reduce"
+                "A value with one component per replica was used outside of a replica: take the components with "
+                "strategy.experimental_local_results(value), or combine them with strategy.reduce"
             )
         return self.values[index]
 
@@ -65,14 +65,14 @@ class DistributedValues:
 
 
 class PerReplica(DistributedValues):
-    """Another component for each replica."""
+    """Components that differ between replicas."""
 
 
 class Mirrored(DistributedValues):
     """Equal components."""
 
     def get(self, device: str | None = None) -> Any:
-        """The component of a device, or for the code that is running now; of no replica's, the first."""
+        """Return the component of a device or of the current replica; otherwise the first."""
         return self.primary if device is None and component() is None else super().get(device)
 
     @property
@@ -82,23 +82,23 @@ class Mirrored(DistributedValues):
 
     @property
     def shape(self) -> Any:
-        """What is known of the shape."""
+        """Known shape."""
         return self.get().shape
 
     @property
     def op(self) -> Any:
-        """The operation that makes the component for the code that is running now."""
+        """The operation that computes the component of the current replica."""
         return self.get().op
 
     @property
     def name(self) -> str:
-        """Name of the component for the code that is running now."""
-        found: str = self.get().name
-        return found
+        """Name of the component of the current replica."""
+        name: str = self.get().name
+        return name
 
     @property
     def graph(self) -> Any:
-        """The graph that holds it."""
+        """The graph of the components."""
         return self.get().graph
 
     def _as_graph_element(self) -> Tensor:
@@ -116,16 +116,16 @@ register_tensor_conversion_function(Mirrored, _to_tensor)
 
 
 def map_parallel(function: Callable[..., Any], structures: Sequence[Any]) -> Any:
-    """A structure like equal ones, of what a function makes of the leaves at one place."""
+    """Apply a function to the corresponding leaves of equal structures."""
     first = structures[0]
     if isinstance(first, Mapping):
-        made = {key: map_parallel(function, [one[key] for one in structures]) for key in first}
+        mapped = {key: map_parallel(function, [structure[key] for structure in structures]) for key in first}
         kind: Any = type(first)
-        return made if kind is dict else kind(made)
+        return mapped if kind is dict else kind(mapped)
     if isinstance(first, list | tuple):
-        if any(len(one) != len(first) for one in structures):
+        if any(len(structure) != len(first) for structure in structures):
             raise ValueError(
-                f"The replicas give another number of values: {[len(one) for one in structures]}"
+                f"The replicas return different numbers of values: {[len(structure) for structure in structures]}"
             )
         parts = [map_parallel(function, parts) for parts in zip(*structures, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
@@ -133,25 +133,25 @@ def map_parallel(function: Callable[..., Any], structures: Sequence[Any]) -> Any
 
 
 def regrouped(devices: Sequence[str], structures: Sequence[Any], kind: type = PerReplica) -> Any:
-    """One structure of what each replica gave, with distributed values as its leaves.
+    """Merge the structures of all replicas into one with distributed values as its leaves.
 
     Args:
-        devices: of the replicas.
-        structures: of the replicas, all alike.
-        kind: class of the leaves. Where all replicas have the same object, or the copies of one variable, it is that.
+        devices: devices of the replicas.
+        structures: one structure per replica, all alike.
+        kind: class of the leaves; an object or variable that all replicas share is not wrapped.
     """
 
     def leaf(*values: Any) -> Any:
-        whole = getattr(values[0], "_distributed", None)
-        if whole is not None and all(map(operator.is_, values, whole.values)):
-            return whole
+        distributed = getattr(values[0], "_distributed", None)
+        if distributed is not None and all(map(operator.is_, values, distributed.values)):
+            return distributed
         return values[0] if all(value is values[0] for value in values) else kind(devices, values)
 
     return map_parallel(leaf, structures)
 
 
 def selected(number: int, structure: Any) -> Any:
-    """The structure with one component of each distributed value."""
+    """Return the structure with one component of each distributed value."""
 
     def leaf(value: Any) -> Any:
         return value.values[number] if isinstance(value, DistributedValues) else value

@@ -1,1 +1,1 @@
-"""Critical sections, functions that run immediately, subscriptions."""
+"""Critical sections, Python functions in a graph, and subscriptions."""

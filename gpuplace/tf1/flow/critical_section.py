@@ -1,12 +1,13 @@
-"""``tf.CriticalSection``: functions of which one at a time runs, in all steps of a session.
+"""``tf.CriticalSection``: functions that run one at a time, in all steps of a session.
 
     x ──> (group) ┄┄> MutexLock ┄┄> what the function adds ┄┄> ConsumeMutexLock ┄┄> Identity ──> result
                           ^                                           ^
     MutexV2 (handle) ─────┘               lock (variant) ─────────────┘
 
-What the function takes of the graph around it is there before the lock is asked for, so that nothing waits within.
+The function's inputs from the surrounding graph are computed before the lock is taken, so that nothing waits for them
+while holding it.
 
-Source: tensorflow/python/ops/critical_section_ops.py, release 1.15 (what is added to the graph, sentences);
+Source: tensorflow/python/ops/critical_section_ops.py, release 1.15 (nodes added, messages);
 tensorflow/core/kernels/mutex_ops.cc.
 """
 
@@ -34,25 +35,25 @@ __all__ = ["CriticalSection"]
 CRITICAL_SECTIONS = "critical_sections"
 """The collection of the sections."""
 CRITICAL_SECTION_EXECUTIONS = "critical_section_executions"
-"""The collection of what runs in them."""
+"""The collection of executions in critical sections."""
 _TYPE_NAME = "N10tensorflow12_GLOBAL__N_15MutexE"
 
 
 class _Execution(NamedTuple):
-    """What runs in a section."""
+    """One execution in a critical section."""
 
     op: Operation
-    """Asks for the lock."""
+    """The op that takes the lock."""
     handle: Tensor
-    """The section."""
+    """The handle of the section."""
     resources: list[Tensor]
-    """The handles that the function uses."""
+    """The resource handles that the function uses."""
     exclusive_resource_access: bool
-    """Whether functions of other sections may not use these."""
+    """Whether functions of other sections may not use these resources."""
 
 
 class CriticalSection:
-    """Functions of which one at a time runs.
+    """A section in which functions run one at a time.
 
     >>> import gpuplace as tf
     >>> count = tf.get_variable("count", initializer=0.0, use_resource=True)
@@ -68,14 +69,14 @@ class CriticalSection:
     1.0
 
     Args:
-        name: its name; None: ``CriticalSection``.
-        shared_name: sections with the same one are one section; None: its name.
+        name: name of the section; None: ``CriticalSection``.
+        shared_name: sections that share a name share one lock; None: the section's name.
         critical_section_def: not supported, as in TensorFlow.
         import_scope: not supported.
 
     Raises:
-        ValueError: a name beside a definition.
-        NotImplementedError: a definition.
+        ValueError: both a name and a definition are given.
+        NotImplementedError: a definition is given.
     """
 
     def __init__(
@@ -97,21 +98,21 @@ class CriticalSection:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the section."""
         return self._handle.op.name
 
     def execute(
         self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None
     ) -> Any:
-        """What a function gives that runs in the section.
+        """Run a function in the section.
 
         Args:
-            fn: takes nothing, gives tensors and operations in any structure.
-            exclusive_resource_access: whether functions of other sections may not use its resources.
+            fn: takes no arguments, returns tensors and operations in any structure.
+            exclusive_resource_access: whether functions of other sections may not use the same resources.
             name: name of the scope.
 
         Returns:
-            The structure.
+            The function's results, in the same structure.
 
         Raises:
             ValueError: the function uses the section itself, or resources of another section.
@@ -121,13 +122,13 @@ class CriticalSection:
             lock = new("MutexLock", mutex=self._handle)
             before = len(graph)
             with graph.control_dependencies([lock]):
-                given = fn()
-            made = graph.get_operations()[before:]
-            _fetch_before(lock.op, made)
+                results = fn()
+            operations = graph.get_operations()[before:]
+            _lock_after_inputs(lock.op, operations)
             used = list(
                 dict.fromkeys(
                     tensor
-                    for op in made
+                    for op in operations
                     for tensor in op.inputs
                     if tensor.dtype.base_dtype.name == "resource"
                 )
@@ -138,11 +139,11 @@ class CriticalSection:
                     "  This is illegal and would cause deadlocks."
                 )
             self._check_others(used, exclusive_resource_access)
-            flat = [_copied(one) for one in nest.flatten(given)]
+            flat = [_copied(item) for item in nest.flatten(results)]
             with graph.control_dependencies(flat):
                 with graph.colocate_with(self._handle):
                     released = apply_op("ConsumeMutexLock", mutex_lock=lock)
-                packed = nest.pack_sequence_as(given, control.tuple(nest.flatten(given)))
+                packed = nest.pack_sequence_as(results, control.tuple(nest.flatten(results)))
             with graph.control_dependencies([released]):
                 outputs = nest.map_structure(_copied, packed)
             graph.add_to_collection(
@@ -152,12 +153,12 @@ class CriticalSection:
             return outputs
 
     def _is_own(self, tensor: Tensor) -> bool:
-        op, mine = tensor.op, self._handle.op
+        op, own_op = tensor.op, self._handle.op
         return (
             op.type == "MutexV2"
             and bool(op.attrs["shared_name"])
-            and op.attrs["shared_name"] == mine.attrs["shared_name"]
-            and (op.device == mine.device or op.attrs.get(CLASS_ATTR) == mine.attrs.get(CLASS_ATTR))
+            and op.attrs["shared_name"] == own_op.attrs["shared_name"]
+            and (op.device == own_op.device or op.attrs.get(CLASS_ATTR) == own_op.attrs.get(CLASS_ATTR))
         )
 
     def _check_others(self, used: Sequence[Tensor], exclusive: bool) -> None:
@@ -174,11 +175,11 @@ class CriticalSection:
                 )
 
 
-def _fetch_before(lock: Operation, made: Sequence[Operation]) -> None:
-    """Lets a lock wait for what operations that run under it take of others."""
-    inside = {*made, lock, *lock.control_inputs, *(tensor.op for tensor in lock.inputs)}
-    taken = [source for op in made for source in (*(t.op for t in op.inputs), *op.control_inputs)]
-    outside = [op for op in dict.fromkeys(taken) if op not in inside]
+def _lock_after_inputs(lock: Operation, operations: Sequence[Operation]) -> None:
+    """Make a lock wait for the outside inputs of the operations that run under it."""
+    inside = {*operations, lock, *lock.control_inputs, *(tensor.op for tensor in lock.inputs)}
+    sources = [source for op in operations for source in (*(t.op for t in op.inputs), *op.control_inputs)]
+    outside = [op for op in dict.fromkeys(sources) if op not in inside]
     if outside:
         add_control(lock, control.group(*outside))
 
@@ -197,9 +198,9 @@ def _mutex(xp: ArrayModule, *, ctx: KernelContext) -> ResourceHandle:
 
 @compute("MutexLock")
 def _lock(xp: ArrayModule, mutex: Array, *, ctx: KernelContext) -> HeldMutex:
-    """Within a step locks are taken in the order of the graph, in which variables are used too."""
-    found: Mutex = resource_of(mutex, Mutex, _TYPE_NAME)
-    return found.acquire(ctx.session.cancellation)
+    """Take the lock: within a step in graph order, the order in which variables are used too."""
+    resource: Mutex = resource_of(mutex, Mutex, _TYPE_NAME)
+    return resource.acquire(ctx.session.cancellation)
 
 
 @compute("ConsumeMutexLock")

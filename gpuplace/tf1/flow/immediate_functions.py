@@ -1,10 +1,10 @@
-"""``tf.py_function``: an op that calls a Python function of tensors, whose values it may look at.
+"""``tf.py_function``: an op that calls a Python function of tensors and lets it read their values.
 
-When the op runs, the function is called with tensors of a graph made for this call. What it adds to that graph runs as
-soon as it asks for a value, and at its end, each operation once::
+When the op runs, it calls the function with tensors of a graph made for this call. Operations that the function adds to
+the graph run once each, when the function reads a value or returns::
 
-    def f(x):              x ──> Square ──> y      y.numpy() runs what is there so far
-        y = x * x                     └──> Add     the function's result runs the rest
+    def f(x):              x ──> Square ──> y      y.numpy() runs the graph so far
+        y = x * x                     └──> Add     returning runs the rest
         print(y.numpy())
         return y + 1
 
@@ -42,10 +42,10 @@ __all__ = ["py_function"]
 
 
 class _Call:
-    """One call of a function: its graph, and the values that are known.
+    """One call of a function: its graph, and the values computed so far.
 
     Args:
-        values: those of the arguments.
+        values: the values of the arguments.
     """
 
     def __init__(self, values: Sequence[Any]) -> None:
@@ -60,27 +60,27 @@ class _Call:
         self.results: list[Tensor] = []
 
     def value_of(self, tensor: Tensor) -> Any:
-        """The value of a tensor of the graph."""
+        """Return the value of a tensor of the graph."""
         new = [op for op in self.graph.get_operations() if op not in self._done and context_of(op) is None]
         self._done.update(new)
-        wanted = [
+        fetches = [
             output
             for op in new
             for output in op.outputs
             if output not in self._known and not output.dtype.is_handle
         ]
         without = [op for op in new if not op.outputs]
-        found, _ = self._session.run((wanted, without), feed_dict=dict(self._known))
-        self._known.update(zip(wanted, map(np.asarray, found), strict=True))
+        values, _ = self._session.run((fetches, without), feed_dict=dict(self._known))
+        self._known.update(zip(fetches, map(np.asarray, values), strict=True))
         return self._known[tensor]
 
     def returned(self, values: Sequence[Any], types: Sequence[Any]) -> list[Any]:
-        """The values of what the function returned, or was made of it."""
+        """Return the values of the function's results, or of tensors computed from them."""
         self.results = [convert_to_tensor(value, dtype) for value, dtype in zip(values, types, strict=True)]
         return [self.value_of(tensor) for tensor in self.results]
 
     def close(self) -> None:
-        """Ends its session."""
+        """Close the session."""
         self._session.close()
 
 
@@ -105,27 +105,27 @@ class _Function:
         with call.graph.as_default():
             call.graph._evaluate = call.value_of
             result = self._function(*call.arguments)
-            given = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
-            if len(given) != len(types):
-                raise ValueError(f"py_function returns {len(given)} values, expects {len(types)}")
-            return call.returned(given, types)
+            outs = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
+            if len(outs) != len(types):
+                raise ValueError(f"py_function returns {len(outs)} values, expects {len(types)}")
+            return call.returned(outs, types)
 
     def gradients_of(self, values: Sequence[Any], types: Sequence[Any]) -> list[Any]:
-        """The gradients with respect to the arguments of the last call, for those of its results."""
+        """Return the gradients with respect to the arguments of the last call, from the gradients of its results."""
         call = self._last
         if call is None:
-            raise ValueError("the function whose gradient is asked for was not called")
+            raise ValueError("cannot compute the gradient of a function that has not been called")
         with call.graph.as_default():
-            found = gradients(call.results, call.arguments, [convert_to_tensor(value) for value in values])
-            whole = [
-                zeros_like(argument) if one is None else convert_to_tensor(one)
-                for one, argument in zip(found, call.arguments, strict=True)
+            dxs = gradients(call.results, call.arguments, [convert_to_tensor(value) for value in values])
+            dense = [
+                zeros_like(argument) if gradient is None else convert_to_tensor(gradient)
+                for gradient, argument in zip(dxs, call.arguments, strict=True)
             ]
-            return call.returned(whole, types)
+            return call.returned(dense, types)
 
 
 def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:  # noqa: N803
-    """Returns what a Python function makes of tensors, which have values while it runs; it can be differentiated.
+    """Call a differentiable Python function of tensors, whose values it can read while it runs.
 
     >>> import gpuplace as tf
     >>> def f(x):
@@ -134,17 +134,17 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
     9.0
 
     Args:
-        func: takes one tensor per tensor of ``inp`` and returns a tensor, or what converts to one, or a list of them.
-            In it a tensor's value is ``x.numpy()``, and tensors may stand where Python asks for a truth value.
+        func: takes one tensor for each tensor of ``inp`` and returns a tensor or convertible value, or a list. It
+            reads a tensor's value with ``x.numpy()``, and can use a tensor where Python needs a truth value.
         inp: tensors, of any dtypes and shapes.
         Tout: dtype of the result, or a list of dtypes.
         name: name of the op.
 
     Returns:
-        A tensor of unknown shape, or a list of them where ``Tout`` is a list.
+        A tensor of unknown shape, or a list of them if ``Tout`` is a list.
 
     Raises:
-        ValueError: ``func`` cannot be called.
+        ValueError: ``func`` is not callable.
         OpError: at run time, the function raises an exception, as for ``tf.py_func``.
     """
     return _called(_Function(func) if callable(func) else func, inp, Tout, name)
@@ -153,8 +153,8 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
 def _called(function: Any, inp: Sequence[Any], types: Any, name: str | None = None) -> Any:
     several = isinstance(types, (list, tuple))
     token = keep_function(function, get_default_graph())
-    wanted = list(types) if several else [types]
-    op = apply_op("EagerPyFunc", name, input=list(inp), token=token, is_async=False, Tout=wanted)
+    dtypes = list(types) if several else [types]
+    op = apply_op("EagerPyFunc", name, input=list(inp), token=token, is_async=False, Tout=dtypes)
     if not op.outputs:
         return op
     return list(op.outputs) if several else op.outputs[0]
@@ -182,7 +182,7 @@ def _eager_py_func_gradient(op: Operation, *grads: Tensor) -> list[Tensor]:
     function = find_function(op.attrs["token"].decode())
     types = [tensor.dtype.base_dtype for tensor in op.inputs]
     with get_default_graph().control_dependencies(op.outputs):
-        found: list[Tensor] = _called(function.gradients_of, grads, types)
-    for tensor, given in zip(found, op.inputs, strict=True):
-        tensor.set_shape(given.shape)
-    return found
+        input_gradients: list[Tensor] = _called(function.gradients_of, grads, types)
+    for tensor, argument in zip(input_gradients, op.inputs, strict=True):
+        tensor.set_shape(argument.shape)
+    return input_gradients

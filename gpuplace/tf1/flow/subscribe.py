@@ -1,11 +1,11 @@
-"""Side effects that tensors of a graph get afterwards: whoever uses such a tensor triggers them.
+"""Add side effects to tensors of an existing graph: every use of such a tensor triggers them.
 
-What took the tensor takes an ``Identity`` of it that waits for the side effects::
+Consumers of the tensor now take an ``Identity`` of it that waits for the side effects::
 
     c ──> e          c ──> c/subscription/seen ┄┄> c/subscription/Identity ──> e
                      └──────────────────────────────────^
 
-Of an operation that takes the tensor twice the first input alone is changed, as in TensorFlow.
+If an operation takes the tensor twice, only its first input is changed, as in TensorFlow.
 
 Source: tensorflow/python/framework/subscribe.py, release 1.15 (graphs, names).
 """
@@ -24,22 +24,22 @@ from gpuplace.ops.variables.variables import Variable
 __all__ = ["subscribe"]
 
 SideEffect = Callable[[Tensor], Iterable[Any]]
-"""Makes operations that are to run with a tensor, and returns them."""
+"""Creates and returns operations that are to run with a tensor."""
 
 
 def subscribe(tensors: Any, side_effects: SideEffect | Iterable[SideEffect]) -> Any:
-    """Gives tensors side effects, which come to those that they have.
+    """Add side effects to tensors, after any that they have already.
 
     Args:
         tensors: a tensor or variable, or lists, tuples, named tuples and dicts of these.
-        side_effects: functions from a tensor to a list of operations that run whenever it is used.
+        side_effects: functions from a tensor to a list of operations that run whenever the tensor is used.
 
     Returns:
-        What stands for the tensors now, in the structure of ``tensors``; a tensor without values in NumPy stands for
-        itself.
+        The tensors to use from now on, in the structure of ``tensors``; a tensor whose dtype NumPy does not have is
+        returned unchanged.
 
     Raises:
-        TypeError: there is something else among ``tensors``.
+        TypeError: ``tensors`` contains something else.
     """
     functions = list(side_effects) if isinstance(side_effects, Iterable) else [side_effects]
     waiting: dict[Operation, list[Operation]] = {}
@@ -50,22 +50,22 @@ def subscribe(tensors: Any, side_effects: SideEffect | Iterable[SideEffect]) -> 
 
 
 def _of_all(tensors: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """The structure, with what the function makes of every tensor."""
+    """Apply a function to every tensor of a structure."""
     kind = type(tensors)
     if kind is Tensor:
         return function(tensors)
     if isinstance(tensors, Variable):
         return function(tensors.value())
     if isinstance(tensors, (list, tuple)):
-        made = [_of_all(one, function) for one in tensors]
-        return kind(*made) if hasattr(tensors, "_fields") else kind(made)
+        items = [_of_all(tensor, function) for tensor in tensors]
+        return kind(*items) if hasattr(tensors, "_fields") else kind(items)
     if kind is dict:
-        return {key: _of_all(one, function) for key, one in tensors.items()}
+        return {key: _of_all(item, function) for key, item in tensors.items()}
     raise TypeError(f"_recursive_apply argument {tensors!r} has invalid type {kind!r}")
 
 
 def _subscribed(tensor: Tensor, functions: list[SideEffect], waiting: list[Operation]) -> Tensor:
-    """What stands for one tensor; its operations are made where it was."""
+    """Return the substitute of a tensor; its operations are created in the tensor's context."""
     if not tensor.dtype.is_numpy_compatible:
         return tensor
     graph = get_default_graph()
@@ -75,26 +75,26 @@ def _subscribed(tensor: Tensor, functions: list[SideEffect], waiting: list[Opera
         try:
             if _is_subscribed_identity(tensor):
                 return _extended(tensor, functions)
-            known = [
+            copies = [
                 op
                 for op in tensor.consumers()
                 if _is_subscribed_identity(op.outputs[0] if op.outputs else None)
             ]
-            return _extended(known[0].outputs[0], functions) if known else _new(tensor, functions, waiting)
+            return _extended(copies[0].outputs[0], functions) if copies else _new(tensor, functions, waiting)
         finally:
             set_building_context(graph, outer)
 
 
 def _is_subscribed_identity(tensor: Tensor | None) -> bool:
-    """Whether a tensor stands for another one."""
+    """Return whether a tensor is the substitute of another one."""
     if tensor is None or tensor.op.type != "Identity":
         return False
-    source, found, rest = tensor.op.name.partition("/subscription/Identity")
-    return bool(found) and "/" not in rest and source == tensor.op.inputs[0].op.name
+    source, separator, suffix = tensor.op.name.partition("/subscription/Identity")
+    return bool(separator) and "/" not in suffix and source == tensor.op.inputs[0].op.name
 
 
 def _effects(tensor: Tensor, functions: list[SideEffect]) -> list[Any]:
-    return [made for function in functions for made in function(tensor)]
+    return [effect for function in functions for effect in function(tensor)]
 
 
 def _scope(tensor: Tensor) -> Any:
@@ -102,23 +102,23 @@ def _scope(tensor: Tensor) -> Any:
 
 
 def _extended(identity_of: Tensor, functions: list[SideEffect]) -> Tensor:
-    """What stands for a tensor already, with further side effects."""
+    """Add side effects to a tensor that is already a substitute."""
     source = identity_of.op.inputs[0]
     with _scope(source):
-        made = _effects(source, functions)
-    add_controls(identity_of.op, [one.op if isinstance(one, Tensor) else one for one in made])
+        effects = _effects(source, functions)
+    add_controls(identity_of.op, [op.op if isinstance(op, Tensor) else op for op in effects])
     return identity_of
 
 
 def _new(tensor: Tensor, functions: list[SideEffect], waiting: list[Operation]) -> Tensor:
-    """What stands for a tensor from now on."""
+    """Create the substitute of a tensor."""
     places = [(op, op.inputs.index(tensor)) for op in tensor.consumers()]
     with _scope(tensor), get_default_graph().control_dependencies(_effects(tensor, functions)):
-        made = identity(tensor)
+        substitute = identity(tensor)
     for op, place in places:
-        update_input(op, place, made)
+        update_input(op, place, substitute)
     for op in waiting:
-        controls = [one for one in op.control_inputs if one is not tensor.op]
+        controls = [operation for operation in op.control_inputs if operation is not tensor.op]
         drop_controls(op)
-        add_controls(op, [*controls, made.op])
-    return made
+        add_controls(op, [*controls, substitute.op])
+    return substitute

@@ -1,11 +1,11 @@
-"""``TensorArray`` as a value: a list of tensors, which datasets and functions hand on as one ``variant``.
+"""``TensorArray`` as a value: a list of tensors that datasets and functions pass along as one ``variant``.
 
 ::
 
     TensorArray of a resource ── stack ──> TensorListFromTensor ──> variant ──> TensorArray of a list
                                  (TensorArraySpec._to_components)        (TensorArraySpec._from_components)
 
-Source: tensorflow/python/ops/tensor_array_ops.py, release 1.15 (names, operations, sentences).
+Source: tensorflow/python/ops/tensor_array_ops.py, release 1.15 (names, operations, messages).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = ["TensorArraySpec"]
 
 
 class TensorArraySpec(TypeSpec):
-    """What is known of a ``TensorArray`` that is part of a dataset's element or of a function's result.
+    """Type of a ``TensorArray`` in a dataset element or a function result.
 
     >>> import gpuplace as tf
     >>> tf.TensorArraySpec([2], tf.int32).is_compatible_with(tf.TensorArray(tf.int32, 3, element_shape=[2]))
     True
 
     Args:
-        element_shape: what is known of the shape of its elements.
-        dtype: their type.
-        dynamic_size: whether it grows when something is written behind its end.
+        element_shape: the known shape of the elements.
+        dtype: dtype of the elements.
+        dynamic_size: whether the array grows when a program writes past its end.
         infer_shape: whether all elements have one shape.
     """
 
@@ -53,7 +53,7 @@ class TensorArraySpec(TypeSpec):
 
     @staticmethod
     def from_value(value: TensorArray) -> TensorArraySpec:
-        """The spec of an array.
+        """Return the spec of an array.
 
         Args:
             value: the array.
@@ -62,7 +62,7 @@ class TensorArraySpec(TypeSpec):
             A spec.
 
         Raises:
-            TypeError: it is something else.
+            TypeError: ``value`` is not a ``TensorArray``.
         """
         if not isinstance(value, TensorArray):
             raise TypeError(f"Expected value to be a TensorArray, but saw: {type(value)}")
@@ -77,10 +77,10 @@ class TensorArraySpec(TypeSpec):
         return self._element_shape, self._dtype, self._dynamic_size, self._infer_shape
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether an array, or all of another spec, may be of this one; whether shapes are inferred does not count.
+        """Return whether this spec includes an array, or all arrays of another spec; ``infer_shape`` is ignored.
 
         Args:
-            spec_or_value: the array, or a spec.
+            spec_or_value: an array, or a spec.
 
         Returns:
             True or False.
@@ -96,7 +96,7 @@ class TensorArraySpec(TypeSpec):
         )
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TensorArraySpec:
-        """The spec of the arrays of either, with all that is known of both.
+        """Return the most specific spec that includes both.
 
         Args:
             other: another spec.
@@ -105,7 +105,7 @@ class TensorArraySpec(TypeSpec):
             A spec.
 
         Raises:
-            ValueError: nothing is of both.
+            ValueError: no spec includes both.
         """
         if not self.is_compatible_with(other) or not isinstance(other, TensorArraySpec):
             raise ValueError("Types are not compatible")
@@ -127,11 +127,11 @@ class TensorArraySpec(TypeSpec):
 
     def _from_components(self, components: list[Tensor]) -> TensorArray:
         (flow,) = components
-        made = ListTensorArray(
+        array = ListTensorArray(
             self._dtype, dynamic_size=self._dynamic_size, flow=flow, infer_shape=self._infer_shape
         )
-        made._known_shape = [self._element_shape]
-        return made
+        array._known_shape = [self._element_shape]
+        return array
 
     def _to_legacy_output_types(self) -> DType:
         return self._dtype
@@ -144,16 +144,16 @@ class TensorArraySpec(TypeSpec):
 
     @classmethod
     def of_legacy(cls, dtype: DType, shape: TensorShape) -> TensorArraySpec:
-        """The spec that stands among the legacy types and shapes of a dataset's elements.
+        """Return the spec that legacy types and shapes of a dataset's elements encode.
 
         Args:
-            dtype: what stands for it among the types.
-            shape: what stands for it among the shapes: two flags, then the shape of its elements.
+            dtype: its entry among the types.
+            shape: its entry among the shapes: two flags, then the element shape.
 
         Returns:
             A spec.
         """
-        flags: list[Any] = [None if one is None else bool(one) for one in shape.as_list()[:2]]
+        flags: list[Any] = [None if flag is None else bool(flag) for flag in shape.as_list()[:2]]
         return cls(shape[2:], dtype, *flags)
 
 

@@ -1,11 +1,11 @@
-"""``tf.TensorArray`` where loops are calls of functions: a list of tensors, which is its flow.
+"""``tf.TensorArray`` where loops are function calls: the array is a list of tensors, and its flow is that list.
 
     array = tf.TensorArray(tf.float32, size=2)      TensorListReserve ──> flow
     array = array.write(0, x)                       flow, 0, x ──> TensorListSetItem ──> flow
 
-There is no handle: what changes the array gives another list.
+There is no handle: every change of the array returns a new list.
 
-Source: tensorflow/python/ops/tensor_array_ops.py (_GraphTensorArrayV2), release 1.15 (what is added, sentences).
+Source: tensorflow/python/ops/tensor_array_ops.py (_GraphTensorArrayV2), release 1.15 (nodes added, messages).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
 
 class ListTensorArray(TensorArray):
-    """An array of tensors that is a list of them; methods and arguments are those of ``TensorArray``."""
+    """A tensor array backed by a list; methods and arguments are those of ``TensorArray``."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class ListTensorArray(TensorArray):
             raise TypeError("flow must be a variant tensor")
         if flow is None and size is None:
             raise ValueError("Size must be provided if flow is not provided")
-        for given, what in ((size, "size"), (element_shape, "element_shape")):
-            if flow is not None and given is not None:
+        for argument, what in ((size, "size"), (element_shape, "element_shape")):
+            if flow is not None and argument is not None:
                 raise ValueError(f"Cannot provide both a flow and {what} at the same time")
         self._dynamic_size = bool(dynamic_size)
         self.dtype = as_dtype(dtype).base_dtype
@@ -61,17 +61,17 @@ class ListTensorArray(TensorArray):
                 self.flow = tensor_lists.tensor_list_reserve(element_shape, size, self.dtype, scope)
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """As of any array: the same one behind another list.
+        """See ``TensorArray.with_flow``: return the same array with another list.
 
         Args:
             flow: the list.
         """
-        made = ListTensorArray(self.dtype, flow=flow, infer_shape=self._infer_shape)
-        made._dynamic_size, made._known_shape = self._dynamic_size, self._known_shape
-        return made
+        array = ListTensorArray(self.dtype, flow=flow, infer_shape=self._infer_shape)
+        array._dynamic_size, array._known_shape = self._dynamic_size, self._known_shape
+        return array
 
     def _checked(self, value: TensorLike, *, rows: bool) -> Tensor:
-        """What is to be written, all of it or its rows."""
+        """Return the value or the rows to write, after a dtype check."""
         tensor = convert_to_tensor(value, preferred_dtype=self.dtype, name="value")
         if tensor.dtype.base_dtype is not self.dtype:
             raise TypeError(
@@ -81,11 +81,11 @@ class ListTensorArray(TensorArray):
         return tensor
 
     def identity(self) -> TensorArray:
-        """As of any array."""
+        """See ``TensorArray.identity``."""
         return self.with_flow(reshaping.identity(self.flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """There is none: the gradient of a list is a list.
+        """Return None: the gradient of a list is a list.
 
         Args:
             source: ignored.
@@ -95,20 +95,20 @@ class ListTensorArray(TensorArray):
         raise NotImplementedError
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
-        """As of any array.
+        """See ``TensorArray.read``.
 
         Args:
-            index: the place of the element.
+            index: the index of the element.
             name: name of the scope and the operation.
         """
         with name_scope(name, "TensorArrayV2Read", [self.flow, index]):
             return tensor_lists.tensor_list_get_item(self.flow, index, self.dtype, self.element_shape, name)
 
     def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """As of any array.
+        """See ``TensorArray.write``.
 
         Args:
-            index: the place of the element.
+            index: the index of the element.
             value: the element.
             name: name of the scope and the operation.
         """
@@ -119,7 +119,7 @@ class ListTensorArray(TensorArray):
             )
 
     def stack(self, name: str | None = None) -> Tensor:
-        """As of any array.
+        """See ``TensorArray.stack``.
 
         Args:
             name: name of the scope.
@@ -128,10 +128,10 @@ class ListTensorArray(TensorArray):
             return tensor_lists.tensor_list_stack(self.flow, self.dtype, element_shape=self.element_shape)
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """As of any array.
+        """See ``TensorArray.gather``.
 
         Args:
-            indices: the places of the elements.
+            indices: the indices of the elements.
             name: name of the operation.
         """
         return tensor_lists.tensor_list_gather(
@@ -139,17 +139,17 @@ class ListTensorArray(TensorArray):
         )
 
     def concat(self, name: str | None = None) -> Tensor:
-        """As of any array.
+        """See ``TensorArray.concat``.
 
         Args:
             name: name of the operation.
         """
-        known = self.element_shape
-        shape = None if known.ndims is None or not known.ndims else [None, *known.as_list()[1:]]
+        declared = self.element_shape
+        shape = None if declared.ndims is None or not declared.ndims else [None, *declared.as_list()[1:]]
         return tensor_lists.tensor_list_concat(self.flow, self.dtype, element_shape=shape, name=name)
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
-        """As of any array.
+        """See ``TensorArray.unstack``.
 
         Args:
             value: the rows.
@@ -160,10 +160,10 @@ class ListTensorArray(TensorArray):
             return self.with_flow(tensor_lists.tensor_list_from_tensor(tensor, tensor.shape[1:]))
 
     def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """As of any array.
+        """See ``TensorArray.scatter``.
 
         Args:
-            indices: the places of the rows.
+            indices: the indices of the rows.
             value: the rows.
             name: name of the scope.
         """
@@ -176,20 +176,20 @@ class ListTensorArray(TensorArray):
             )
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
-        """As of any array.
+        """See ``TensorArray.split``.
 
         Args:
             value: the rows.
-            lengths: how many each element gets.
+            lengths: the number of rows for each element.
             name: name of the scope and the operation.
         """
         with name_scope(name, "TensorArraySplit", [self.flow, value, lengths]):
             tensor = convert_to_tensor(value, preferred_dtype=self.dtype, name="value")
             sizes = cast.cast(lengths, "int64")
-            known = constant_value(sizes)
-            if tensor.shape.ndims is not None and known is not None and known.ndim:
-                if known.max() == known.min():
-                    self._merge_shape(TensorShape([int(known[0]), *tensor.shape.as_list()[1:]]))
+            static_sizes = constant_value(sizes)
+            if tensor.shape.ndims is not None and static_sizes is not None and static_sizes.ndim:
+                if static_sizes.max() == static_sizes.min():
+                    self._merge_shape(TensorShape([int(static_sizes[0]), *tensor.shape.as_list()[1:]]))
             return self.with_flow(
                 tensor_lists.tensor_list_split(
                     tensor, lengths=sizes, element_shape=self.element_shape, name=name
@@ -197,7 +197,7 @@ class ListTensorArray(TensorArray):
             )
 
     def size(self, name: str | None = None) -> Tensor:
-        """As of any array.
+        """See ``TensorArray.size``.
 
         Args:
             name: name of the operation.
@@ -205,7 +205,7 @@ class ListTensorArray(TensorArray):
         return new("TensorListLength", name, input_handle=self.flow)
 
     def close(self, name: str | None = None) -> Operation:
-        """An operation that does nothing: a list needs none.
+        """Return an operation that does nothing: a list needs no closing.
 
         Args:
             name: name of the operation.

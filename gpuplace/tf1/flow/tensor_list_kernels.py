@@ -1,6 +1,6 @@
-"""What computes the ops of lists of tensors, and what is known of the shape of their elements beforehand.
+"""Kernels of the ops on tensor lists, and the inferred shapes of their elements.
 
-Source: tensorflow/core/kernels/list_kernels.cc and list_kernels.h, core/ops/list_ops.cc, release 1.15 (sentences).
+Source: tensorflow/core/kernels/list_kernels.cc and list_kernels.h, core/ops/list_ops.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def element_shape_of(handle: Tensor) -> TensorShape:
-    """What is known, while the graph is built, of the shape of a list's elements.
+    """Return the element shape of a list, as far as it is known while the graph is built.
 
     Args:
-        handle: the tensor that stands for the list.
+        handle: the list's tensor.
     """
     maker = _maker_of(handle)
     if maker is None:
@@ -37,7 +37,7 @@ def element_shape_of(handle: Tensor) -> TensorShape:
 
 
 def _maker_of(handle: Tensor) -> Operation | None:
-    """The operation that makes the list from which another one comes; None where it is not known."""
+    """Return the operation that created the list from which another one comes; None if unknown."""
     seen: set[Operation] = set()
     op, index = handle.op, handle.value_index
     while op not in seen:
@@ -57,7 +57,7 @@ def _maker_of(handle: Tensor) -> Operation | None:
 
 
 def _element(op: Operation, index: int) -> TensorShape:
-    """What is known of an element that is read: by the list, and by an input of the op."""
+    """Return the known shape of an element that is read, from the list and from an input of the op."""
     declared = constant_value_as_shape(op.inputs[index])
     known = element_shape_of(op.inputs[0])
     if not declared.is_compatible_with(known):
@@ -81,25 +81,25 @@ def _handle_shape(op: Operation) -> Any:
 
 @shape_function("TensorListFromTensor")
 def _from_tensor_shape(op: Operation) -> Any:
-    whole = op.inputs[0].shape
-    if whole.sizes is not None:
-        merged_shapes(TensorShape.of(whole.sizes[1:]), constant_value_as_shape(op.inputs[1]))
+    full = op.inputs[0].shape
+    if full.sizes is not None:
+        merged_shapes(TensorShape.of(full.sizes[1:]), constant_value_as_shape(op.inputs[1]))
     return (SCALAR_SHAPE,)
 
 
 @shape_function("TensorListSplit")
 def _split_shape(op: Operation) -> Any:
-    whole, declared = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
-    if whole.sizes is not None and not whole.sizes:
+    full, declared = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
+    if full.sizes is not None and not full.sizes:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
-    merged_shapes(_behind_first(whole, whole), _behind_first(declared, declared, whole))
+    merged_shapes(_open_first(full, full), _open_first(declared, declared, full))
     if op.inputs[2].shape.ndims not in (None, 1):
         raise ValueError(f"Shape must be rank 1 but is rank {op.inputs[2].shape.ndims}")
     return (SCALAR_SHAPE,)
 
 
-def _behind_first(shape: TensorShape, named: TensorShape, other: TensorShape | None = None) -> TensorShape:
-    """A shape with its first size left open."""
+def _open_first(shape: TensorShape, named: TensorShape, other: TensorShape | None = None) -> TensorShape:
+    """Return a shape with its first size unknown."""
     if shape.sizes is None:
         return shape
     if not shape.sizes:
@@ -108,14 +108,14 @@ def _behind_first(shape: TensorShape, named: TensorShape, other: TensorShape | N
 
 
 def merged_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
-    """The shape that satisfies both, known while the graph is built.
+    """Return the shape that is compatible with both, as far as it is known while the graph is built.
 
     Args:
         one: a shape.
         other: another one.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the shapes are incompatible.
     """
     if one.sizes is not None and other.sizes is not None and len(one.sizes) != len(other.sizes):
         raise ValueError(f"Shapes must be equal rank, but are {len(one.sizes)} and {len(other.sizes)}")
@@ -148,8 +148,8 @@ def _concat_shape(op: Operation) -> Any:
     if op.type == "TensorListConcat":
         declared = op.attrs["element_shape"]
     else:
-        whole = constant_value_as_shape(op.inputs[1])
-        declared = UNKNOWN_SHAPE if whole.sizes is None else TensorShape.of(whole.sizes[1:])
+        full = constant_value_as_shape(op.inputs[1])
+        declared = UNKNOWN_SHAPE if full.sizes is None else TensorShape.of(full.sizes[1:])
     known = element_shape_of(op.inputs[0])
     if known.sizes:
         declared = merged_shapes(declared, TensorShape.of(known.sizes[1:]))
@@ -193,7 +193,7 @@ def _push_batch_shape(op: Operation) -> Any:
     return (handles,)
 
 
-# Makers
+# Ops that create a list
 
 
 @compute("EmptyTensorList")
@@ -231,7 +231,7 @@ def _from_tensor(xp: Any, tensor: Any, element_shape: Array, *, element_dtype: D
 
 
 def _rows(xp: ArrayModule, tensor: Array) -> list[Any]:
-    """The rows of a tensor, as arrays of their own."""
+    """Return the rows of a tensor as separate arrays."""
     return [
         xp.array(tensor[i], copy=True) if hasattr(tensor[i], "dtype") else _alone(tensor[i])
         for i in range(len(tensor))
@@ -239,9 +239,9 @@ def _rows(xp: ArrayModule, tensor: Array) -> list[Any]:
 
 
 def _alone(value: Any) -> Any:
-    made = np.empty((), object)
-    made[()] = value
-    return made
+    holder = np.empty((), object)
+    holder[()] = value
+    return holder
 
 
 @compute("TensorListSplit")
@@ -317,16 +317,17 @@ def _scatter(
 
 @compute("TensorListScatterIntoExistingList")
 def _scatter_into(xp: Any, input_handle: Array, tensor: Any, indices: Array, *, element_dtype: DType) -> Any:
-    given = list_of(input_handle, element_dtype)
+    tlist = list_of(input_handle, element_dtype)
     rest = TensorShape.of(tensor.shape[1:])
-    if not given.element_shape.is_compatible_with(rest):
+    if not tlist.element_shape.is_compatible_with(rest):
         raise InvalidArgumentError.of(
-            f"Specified a list with shape {described(given.element_shape)} from a tensor with shape {brackets(rest)}"
+            f"Specified a list with shape {described(tlist.element_shape)} from a tensor with shape"
+            f" {brackets(rest)}"
         )
     places = _checked_places(tensor, indices)
-    elements = list(given.elements)
+    elements = list(tlist.elements)
     elements += [None] * (max(places, default=-1) + 1 - len(elements))
-    return given.with_elements(_scattered(xp, elements, tensor, places))
+    return tlist.with_elements(_scattered(xp, elements, tensor, places))
 
 
 def _checked_places(tensor: Any, indices: Any) -> list[int]:
@@ -350,26 +351,26 @@ def _scattered(xp: ArrayModule, elements: list[Any], tensor: Array, places: Sequ
     return elements
 
 
-# What gives out another list
+# Ops that return a changed list
 
 
 @compute("TensorListPushBack")
 def _push(xp: ArrayModule, input_handle: Array, tensor: Any, *, element_dtype: DType) -> Any:
-    given = list_of(input_handle, element_dtype)
-    _check_room(given, "")
-    if not given.element_shape.is_compatible_with(TensorShape.of(tensor.shape)):
+    tlist = list_of(input_handle, element_dtype)
+    _check_room(tlist, "")
+    if not tlist.element_shape.is_compatible_with(TensorShape.of(tensor.shape)):
         raise InvalidArgumentError.of(
             "Tried to append a tensor with incompatible shape to a list. Op element shape:"
-            f" {brackets(tensor.shape)} list shape: {described(given.element_shape)}"
+            f" {brackets(tensor.shape)} list shape: {described(tlist.element_shape)}"
         )
-    return given.with_elements((*given.elements, tensor))
+    return tlist.with_elements((*tlist.elements, tensor))
 
 
-def _check_room(given: TensorList, where: str) -> None:
-    if given.max_num_elements != -1 and len(given.elements) >= given.max_num_elements:
+def _check_room(tlist: TensorList, where: str) -> None:
+    if tlist.max_num_elements != -1 and len(tlist.elements) >= tlist.max_num_elements:
         raise InvalidArgumentError.of(
-            f"Tried to push item into a full list{where} list size: {len(given.elements)} max_num_elements:"
-            f" {given.max_num_elements}"
+            f"Tried to push item into a full list{where} list size: {len(tlist.elements)} max_num_elements:"
+            f" {tlist.max_num_elements}"
         )
 
 
@@ -381,44 +382,44 @@ def _push_batch(xp: ArrayModule, input_handles: Array, tensor: Array, *, element
             "PushBackBatch tensor must have the same leading dimensions as input_handles, but got"
             f" {brackets(tensor.shape)} and {brackets(handles.shape)}"
         )
-    made = np.empty(handles.shape, object)
+    handle_array = np.empty(handles.shape, object)
     for number, place in enumerate(np.ndindex(handles.shape)):
-        given = list_of(handles[place], element_dtype)
-        _check_room(given, f" at index {number}")
+        tlist = list_of(handles[place], element_dtype)
+        _check_room(tlist, f" at index {number}")
         row = xp.array(tensor[place], copy=True)
-        if not given.element_shape.is_compatible_with(TensorShape.of(row.shape)):
+        if not tlist.element_shape.is_compatible_with(TensorShape.of(row.shape)):
             raise InvalidArgumentError.of(
                 f"Tried to append a tensor with incompatible shape to a list at index {number}. Op element shape:"
-                f" {brackets(row.shape)} list shape: {described(given.element_shape)}"
+                f" {brackets(row.shape)} list shape: {described(tlist.element_shape)}"
             )
-        made[place] = given.with_elements((*given.elements, row))
-    return made
+        handle_array[place] = tlist.with_elements((*tlist.elements, row))
+    return handle_array
 
 
 @compute("TensorListPopBack")
 def _pop(xp: ArrayModule, input_handle: Array, element_shape: Array, *, element_dtype: DType) -> Any:
-    given = list_of(input_handle, element_dtype)
-    if not given.elements:
+    tlist = list_of(input_handle, element_dtype)
+    if not tlist.elements:
         raise InvalidArgumentError.of("Trying to pop from an empty list.")
-    value = given.elements[-1]
+    value = tlist.elements[-1]
     if value is None:
-        shape = merged(shape_of_sizes(element_shape), given.element_shape)
+        shape = merged(shape_of_sizes(element_shape), tlist.element_shape)
         if not shape.is_fully_defined():
             raise InvalidArgumentError.of(
                 f"Trying to read an uninitialized tensor but element_shape is not fully defined.{described(shape)}"
             )
         value = _zeros(xp, shape, element_dtype)
-    return given.with_elements(given.elements[:-1]), value
+    return tlist.with_elements(tlist.elements[:-1]), value
 
 
 def _zeros(xp: ArrayModule, shape: TensorShape, dtype: DType) -> Array:
-    """Zeros of a shape; lists of no elements where elements are lists."""
+    """Return zeros of a shape; empty lists where the elements are lists."""
     sizes = shape.known_sizes
     if dtype.name == "variant":
-        made = np.empty(sizes, object)
+        lists = np.empty(sizes, object)
         for place in np.ndindex(*sizes):
-            made[place] = TensorList((), dtype, UNKNOWN_SHAPE)
-        return made
+            lists[place] = TensorList((), dtype, UNKNOWN_SHAPE)
+        return lists
     if dtype.name == "string":
         return xp.full(sizes, b"", object)
     return xp.zeros(sizes, dtype.as_numpy_dtype)
@@ -426,42 +427,42 @@ def _zeros(xp: ArrayModule, shape: TensorShape, dtype: DType) -> Array:
 
 @compute("TensorListSetItem")
 def _set(xp: ArrayModule, input_handle: Array, index: Array, item: Any, *, element_dtype: DType) -> Any:
-    given, at = list_of(input_handle, element_dtype), int(index)
-    if not 0 <= at < len(given.elements):
+    tlist, at = list_of(input_handle, element_dtype), int(index)
+    if not 0 <= at < len(tlist.elements):
         raise InvalidArgumentError.of(
-            f"Trying to modify element {at} in a list with {len(given.elements)} elements."
+            f"Trying to modify element {at} in a list with {len(tlist.elements)} elements."
         )
-    if not given.element_shape.is_compatible_with(TensorShape.of(item.shape)):
+    if not tlist.element_shape.is_compatible_with(TensorShape.of(item.shape)):
         raise InvalidArgumentError.of(
             "Tried to set a tensor with incompatible shape at a list index. Item element shape:"
-            f" {brackets(item.shape)} list shape: {described(given.element_shape)}"
+            f" {brackets(item.shape)} list shape: {described(tlist.element_shape)}"
         )
-    return given.with_elements((*given.elements[:at], item, *given.elements[at + 1 :]))
+    return tlist.with_elements((*tlist.elements[:at], item, *tlist.elements[at + 1 :]))
 
 
 @compute("TensorListResize")
 def _resize(xp: ArrayModule, input_handle: Array, size: Array) -> Any:
-    given, count = list_of(input_handle), int(size)
+    tlist, count = list_of(input_handle), int(size)
     if count < 0:
         raise InvalidArgumentError.of(f"TensorListSlice expects size to be non-negative. Got: {count}")
-    return given.with_elements((*given.elements[:count], *(None,) * (count - len(given.elements))))
+    return tlist.with_elements((*tlist.elements[:count], *(None,) * (count - len(tlist.elements))))
 
 
 @compute("TensorListConcatLists")
 def _concat_lists(xp: ArrayModule, input_a: Array, input_b: Array, *, element_dtype: DType) -> Array:
-    ours, theirs = (one if isinstance(one, np.ndarray) else _alone(one) for one in (input_a, input_b))
+    ours, theirs = (item if isinstance(item, np.ndarray) else _alone(item) for item in (input_a, input_b))
     if ours.shape != theirs.shape:
         raise InvalidArgumentError.of(
             f"Expected input_a and input_b to have the same shape, but got {brackets(ours.shape)} vs."
             f" {brackets(theirs.shape)}"
         )
-    made = np.empty(ours.shape, object)
+    handle_array = np.empty(ours.shape, object)
     for number, place in enumerate(np.ndindex(ours.shape)):
         a, b = list_of(ours[place]), list_of(theirs[place])
-        for name, one in (("a", a), ("b", b)):
-            if one.element_dtype is not element_dtype:
+        for name, operand in (("a", a), ("b", b)):
+            if operand.element_dtype is not element_dtype:
                 raise InvalidArgumentError.of(
-                    f"input_{name}[{number}].dtype != element_dtype.  Saw: {one.element_dtype.short_name} vs."
+                    f"input_{name}[{number}].dtype != element_dtype.  Saw: {operand.element_dtype.short_name} vs."
                     f" {element_dtype.short_name}"
                 )
         if not a.element_shape.is_compatible_with(b.element_shape):
@@ -469,11 +470,11 @@ def _concat_lists(xp: ArrayModule, input_a: Array, input_b: Array, *, element_dt
                 f"input_a[{number}].element_shape != input_b[{number}].element_shape.  Saw:"
                 f" {described(a.element_shape)} vs. {described(b.element_shape)}"
             )
-        made[place] = a.with_elements((*a.elements, *b.elements))
-    return made if made.shape else made[()]
+        handle_array[place] = a.with_elements((*a.elements, *b.elements))
+    return handle_array if handle_array.shape else handle_array[()]
 
 
-# Readers
+# Ops that read a list
 
 
 @compute("TensorListLength")
@@ -493,15 +494,15 @@ def _element_shape(xp: ArrayModule, input_handle: Array, *, shape_type: DType) -
 def _get(
     xp: ArrayModule, input_handle: Array, index: Array, element_shape: Array, *, element_dtype: DType
 ) -> Array:
-    given, at = list_of(input_handle, element_dtype), int(index)
-    if not 0 <= at < len(given.elements):
+    tlist, at = list_of(input_handle, element_dtype), int(index)
+    if not 0 <= at < len(tlist.elements):
         raise InvalidArgumentError.of(
-            f"Trying to access element {at} in a list with {len(given.elements)} elements."
+            f"Trying to access element {at} in a list with {len(tlist.elements)} elements."
         )
-    value = given.elements[at]
+    value = tlist.elements[at]
     if value is not None:
         return value
-    shape = given.known_shape(shape_of_sizes(element_shape), given.elements)
+    shape = tlist.known_shape(shape_of_sizes(element_shape), tlist.elements)
     if not shape.is_fully_defined():
         raise InvalidArgumentError.of(
             "Trying to read an uninitialized tensor but element_shape is not fully defined:"
@@ -514,61 +515,61 @@ def _get(
 def _stack(
     xp: ArrayModule, input_handle: Array, element_shape: Array, *, element_dtype: DType, num_elements: int
 ) -> Array:
-    given = list_of(input_handle, element_dtype)
-    count = len(given.elements)
+    tlist = list_of(input_handle, element_dtype)
+    count = len(tlist.elements)
     if num_elements not in (-1, count):
         raise InvalidArgumentError.of(
             f"Operation expected a list with {num_elements} elements but got a list with {count} elements."
         )
-    shape = merged(shape_of_sizes(element_shape), given.element_shape)
+    shape = merged(shape_of_sizes(element_shape), tlist.element_shape)
     if not count and not shape.is_fully_defined():
         raise InvalidArgumentError.of(
             f"Tried to stack elements of an empty list with non-fully-defined element_shape: {described(shape)}"
         )
-    shape = given.known_shape(shape, given.elements)
+    shape = tlist.known_shape(shape, tlist.elements)
     if not shape.is_fully_defined():
         raise InvalidArgumentError.of(
             "Tried to stack list which only contains uninitialized tensors and has a non-fully-defined element_shape:"
             f" {described(shape)}"
         )
-    return _stacked(xp, given.elements, shape, element_dtype)
+    return _stacked(xp, tlist.elements, shape, element_dtype)
 
 
 def _stacked(xp: ArrayModule, elements: Sequence[Any], shape: TensorShape, dtype: DType) -> Array:
     if not elements:
         return _zeros(xp, TensorShape.of((0, *shape.known_sizes)), dtype)
     if dtype.name == "variant":
-        made = np.empty((len(elements), *shape.known_sizes), object)
+        stacked = np.empty((len(elements), *shape.known_sizes), object)
         for place, one in enumerate(elements):
             value = _zeros(xp, shape, dtype) if one is None else one
-            made[place] = value[()] if isinstance(value, np.ndarray) and not value.shape else value
-        return made
-    return xp.stack([_zeros(xp, shape, dtype) if one is None else one for one in elements])
+            stacked[place] = value[()] if isinstance(value, np.ndarray) and not value.shape else value
+        return stacked
+    return xp.stack([_zeros(xp, shape, dtype) if item is None else item for item in elements])
 
 
 @compute("TensorListGather")
 def _gather(
     xp: ArrayModule, input_handle: Array, indices: Array, element_shape: Array, *, element_dtype: DType
 ) -> Array:
-    given, places = list_of(input_handle, element_dtype), indices.reshape(-1).tolist()
-    shape = merged(shape_of_sizes(element_shape), given.element_shape)
+    tlist, places = list_of(input_handle, element_dtype), indices.reshape(-1).tolist()
+    shape = merged(shape_of_sizes(element_shape), tlist.element_shape)
     if not places and not shape.is_fully_defined():
         raise InvalidArgumentError.of(
             f"Tried to gather 0-elements from a list with non-fully-defined shape: {described(shape)}"
         )
     for place in places:
-        if not 0 <= place < len(given.elements):
+        if not 0 <= place < len(tlist.elements):
             raise InvalidArgumentError.of(
-                f"Index {place} out o range; list only has {len(given.elements)} elements."
+                f"Index {place} out o range; list only has {len(tlist.elements)} elements."
             )
-    wanted = [given.elements[place] for place in places]
-    shape = given.known_shape(shape, wanted)
+    elements = [tlist.elements[place] for place in places]
+    shape = tlist.known_shape(shape, elements)
     if not shape.is_fully_defined():
         raise InvalidArgumentError.of(
             "Tried to gather uninitialized tensors from a list with non-fully-defined element_shape:"
             f" {described(shape)}"
         )
-    return _stacked(xp, wanted, shape, element_dtype)
+    return _stacked(xp, elements, shape, element_dtype)
 
 
 @compute("TensorListConcat")
@@ -586,35 +587,35 @@ def _concat_v2(
     element_dtype: DType,
     shape_type: DType,
 ) -> Array:
-    given = list_of(input_handle, element_dtype)
-    whole = merged(shape_of_sizes(element_shape), given.element_shape)
-    if whole.sizes == ():
+    tlist = list_of(input_handle, element_dtype)
+    shape = merged(shape_of_sizes(element_shape), tlist.element_shape)
+    if shape.sizes == ():
         raise InvalidArgumentError.of(
             "Concat requires elements to be at least vectors, found scalars instead."
         )
-    rest = UNKNOWN_SHAPE if whole.sizes is None else TensorShape.of(whole.sizes[1:])
-    return _concatenated(xp, given, whole.sizes[0] if whole.sizes else None, rest, leading_dims.tolist())
+    rest = UNKNOWN_SHAPE if shape.sizes is None else TensorShape.of(shape.sizes[1:])
+    return _concatenated(xp, tlist, shape.sizes[0] if shape.sizes else None, rest, leading_dims.tolist())
 
 
 def _concatenated(
-    xp: Any, given: TensorList, first: int | None, rest: TensorShape, lengths: Sequence[int] | None
+    xp: Any, tlist: TensorList, first: int | None, rest: TensorShape, lengths: Sequence[int] | None
 ) -> Any:
-    """The elements one after the other, and their lengths.
+    """Return the concatenated elements and their lengths.
 
     Args:
         xp: numpy or cupy.
-        given: the list.
-        first: the length that every element has to have; None: any.
-        rest: what is known of the other sizes.
-        lengths: of elements that are not set; None: these are refused.
+        tlist: the list.
+        first: the required length of every element; None: any.
+        rest: the known other sizes.
+        lengths: lengths of unset elements; None: unset elements are an error.
     """
-    if not given.elements and not rest.is_fully_defined():
+    if not tlist.elements and not rest.is_fully_defined():
         raise InvalidArgumentError.of(
             "All except the first dimension must be fully defined when concating an empty tensor list. element_shape:"
             f" {described(rest)}"
         )
-    lengths_seen = {one.shape[0] for one in given.elements if one is not None and one.shape}
-    for at, one in enumerate(given.elements):
+    lengths_seen = {item.shape[0] for item in tlist.elements if item is not None and item.shape}
+    for at, one in enumerate(tlist.elements):
         if one is None:
             continue
         if not one.shape:
@@ -635,7 +636,7 @@ def _concatenated(
     if first is None and not lengths and len(lengths_seen) == 1:
         first = lengths_seen.pop()
     parts = []
-    for at, one in enumerate(given.elements):
+    for at, one in enumerate(tlist.elements):
         if one is not None:
             parts.append(one)
             continue
@@ -649,8 +650,8 @@ def _concatenated(
             raise InvalidArgumentError.of(
                 f"List contains uninitialized tensor at index {at} but leading_dims has only {len(lengths)} elements."
             )
-        parts.append(_zeros(xp, TensorShape.of((length, *rest.known_sizes)), given.element_dtype))
+        parts.append(_zeros(xp, TensorShape.of((length, *rest.known_sizes)), tlist.element_dtype))
     sizes = np.array([len(part) for part in parts], np.int64)
     if not parts:
-        return _zeros(xp, TensorShape.of((0, *rest.known_sizes)), given.element_dtype), sizes
+        return _zeros(xp, TensorShape.of((0, *rest.known_sizes)), tlist.element_dtype), sizes
     return xp.concatenate(parts), sizes

@@ -1,6 +1,6 @@
 """Lists of tensors, ``tensorflow.python.ops.list_ops``, and their gradients.
 
-A list is a scalar ``variant``; every op that changes it gives out another one::
+A list is a scalar ``variant``; every op that changes it returns a new one::
 
     empty_tensor_list ──> push_back(x) ──> push_back(y) ──> stack      the gradient of push_back is pop_back
 
@@ -46,10 +46,10 @@ __all__ = [
 
 
 def build_element_shape(shape: Any) -> Any:
-    """A shape of elements as the ops take it: -1 for an unknown shape or size.
+    """Convert an element shape to the form that the ops take: -1 for an unknown shape or size.
 
     Args:
-        shape: a shape, a tensor, or sizes of which some may be tensors; None: nothing is known.
+        shape: a shape, a tensor, or sizes, some of which may be tensors; None: unknown.
     """
     if isinstance(shape, Tensor):
         return shape
@@ -72,12 +72,12 @@ def empty_tensor_list(
     max_num_elements: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A list without elements.
+    """Return an empty list.
 
     Args:
-        element_shape: what is known of their shape; None: nothing.
-        element_dtype: their type.
-        max_num_elements: the most that it may have; None: any number.
+        element_shape: the known element shape; None: unknown.
+        element_dtype: dtype of the elements.
+        max_num_elements: the maximum number of elements; None: any number.
         name: name of the op.
     """
     return new(
@@ -92,12 +92,12 @@ def empty_tensor_list(
 def tensor_list_reserve(
     element_shape: Any, num_elements: TensorLike, element_dtype: DTypeLike, name: str | None = None
 ) -> Tensor:
-    """A list of elements that are not set; such a one is read as zeros.
+    """Return a list of unset elements; they read as zeros.
 
     Args:
-        element_shape: what is known of their shape; None: nothing.
-        num_elements: how many there are.
-        element_dtype: their type.
+        element_shape: the known element shape; None: unknown.
+        num_elements: the number of elements.
+        element_dtype: dtype of the elements.
         name: name of the op.
     """
     return new(
@@ -110,18 +110,18 @@ def tensor_list_reserve(
 
 
 def tensor_list_from_tensor(tensor: TensorLike, element_shape: Any, name: str | None = None) -> Tensor:
-    """The rows of a tensor as a list.
+    """Return the rows of a tensor as a list.
 
     Args:
         tensor: of rank 1 or more.
-        element_shape: what is declared of their shape; None: nothing.
+        element_shape: the declared element shape; None: unknown.
         name: name of the op.
     """
     return new("TensorListFromTensor", name, tensor=tensor, element_shape=build_element_shape(element_shape))
 
 
 def tensor_list_push_back(input_handle: TensorLike, tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The list with one more element at its end.
+    """Return the list with one more element at its end.
 
     Args:
         input_handle: the list.
@@ -138,13 +138,13 @@ def tensor_list_get_item(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """An element of a list.
+    """Return an element of a list.
 
     Args:
         input_handle: the list.
-        index: its place.
-        element_dtype: its type.
-        element_shape: what is known of its shape; None: nothing.
+        index: its index.
+        element_dtype: its dtype.
+        element_shape: its known shape; None: unknown.
         name: name of the op.
     """
     return new(
@@ -160,11 +160,11 @@ def tensor_list_get_item(
 def tensor_list_pop_back(
     input_handle: TensorLike, element_dtype: DTypeLike, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The list without its last element, and that element.
+    """Return the list without its last element, and that element.
 
     Args:
         input_handle: the list.
-        element_dtype: the type of its elements.
+        element_dtype: dtype of the elements.
         name: name of the op.
     """
     left, element = new_list(
@@ -180,13 +180,13 @@ def tensor_list_gather(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Some elements of a list, as the rows of a tensor.
+    """Return some elements of a list as the rows of a tensor.
 
     Args:
         input_handle: the list.
-        indices: their places.
-        element_dtype: their type.
-        element_shape: what is known of their shape; None: nothing.
+        indices: their indices.
+        element_dtype: dtype of the elements.
+        element_shape: the known element shape; None: unknown.
         name: name of the op.
     """
     return new(
@@ -206,13 +206,13 @@ def tensor_list_scatter(
     input_handle: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A list that has the rows of a tensor at given places.
+    """Return a list with the rows of a tensor at the given indices.
 
     Args:
         tensor: of rank 1 or more.
-        indices: the place of each row.
-        element_shape: what is declared of their shape; None: nothing.
-        input_handle: the list whose elements these replace; None: a new one.
+        indices: the index of each row.
+        element_shape: the declared element shape; None: unknown.
+        input_handle: the list whose elements the rows replace; None: a new list.
         name: name of the op.
     """
     if input_handle is not None:
@@ -240,13 +240,13 @@ def tensor_list_stack(
     element_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The elements of a list as the rows of a tensor.
+    """Return the elements of a list as the rows of a tensor.
 
     Args:
         input_handle: the list.
-        element_dtype: their type.
-        num_elements: how many there have to be; -1: any number.
-        element_shape: what is known of their shape; None: nothing.
+        element_dtype: dtype of the elements.
+        num_elements: the required number of elements; -1: any number.
+        element_shape: the known element shape; None: unknown.
         name: name of the op.
     """
     return new(
@@ -262,12 +262,12 @@ def tensor_list_stack(
 def tensor_list_concat(
     input_handle: TensorLike, element_dtype: DTypeLike, element_shape: Any = None, name: str | None = None
 ) -> Tensor:
-    """The elements of a list one after the other, along their first axis.
+    """Concatenate the elements of a list along their first axis.
 
     Args:
         input_handle: the list.
-        element_dtype: their type.
-        element_shape: what is known of their shape; None: nothing.
+        element_dtype: dtype of the elements.
+        element_shape: the known element shape; None: unknown.
         name: name of the op.
     """
     return new_list(
@@ -283,12 +283,12 @@ def tensor_list_concat(
 def tensor_list_split(
     tensor: TensorLike, element_shape: Any, lengths: TensorLike, name: str | None = None
 ) -> Tensor:
-    """A list of pieces of a tensor, along its first axis.
+    """Split a tensor along its first axis into a list.
 
     Args:
         tensor: of rank 1 or more.
-        element_shape: what is declared of their shape; None: nothing.
-        lengths: those of the pieces.
+        element_shape: the declared element shape; None: unknown.
+        lengths: lengths of the pieces.
         name: name of the op.
     """
     return new(
@@ -307,13 +307,13 @@ def tensor_list_set_item(
     resize_if_index_out_of_bounds: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The list with another element at a place.
+    """Return the list with one element replaced.
 
     Args:
         input_handle: the list.
-        index: the place.
-        item: the element.
-        resize_if_index_out_of_bounds: make the list longer where the place is behind its end.
+        index: the index of the element.
+        item: the new element.
+        resize_if_index_out_of_bounds: whether to extend the list if the index is past its end.
         name: name of the op.
     """
     if resize_if_index_out_of_bounds:
@@ -327,7 +327,7 @@ def tensor_list_set_item(
 
 
 def list_length(input_handle: TensorLike) -> Tensor:
-    """How many elements a list has.
+    """Return the number of elements in a list.
 
     Args:
         input_handle: the list.
@@ -348,7 +348,7 @@ def _declared_shape(handle: Tensor) -> Tensor:
 
 
 def _row_shape(tensor: Tensor) -> Tensor:
-    """The sizes of a row of a tensor."""
+    """Return the sizes of a row of a tensor."""
     return slice_tensor(shape_tensor(tensor), [1], [-1])
 
 
@@ -377,21 +377,21 @@ def _stack_gradient(op: Operation, dtensor: Tensor) -> Any:
 
 @gradient("TensorListConcat", "TensorListConcatV2")
 def _concat_gradient(op: Operation, dtensor: Tensor, dlengths: Any) -> Any:
-    found = tensor_list_split(dtensor, _declared_shape(op.inputs[0]), op.outputs[1])
-    return [found, *(None for _ in op.inputs[1:])]
+    split = tensor_list_split(dtensor, _declared_shape(op.inputs[0]), op.outputs[1])
+    return [split, *(None for _ in op.inputs[1:])]
 
 
 @gradient("TensorListSplit")
 def _split_gradient(op: Operation, dlist: Tensor) -> Any:
     tensor, _, lengths = op.inputs
-    found = new_list(
+    list_gradient = new_list(
         "TensorListConcatV2",
         input_handle=dlist,
         element_shape=concat([[-1], _row_shape(tensor)], 0),
         leading_dims=lengths,
         element_dtype=tensor.dtype.base_dtype,
     )
-    return found[0], None, None
+    return list_gradient[0], None, None
 
 
 @gradient("TensorListFromTensor")
@@ -400,10 +400,10 @@ def _from_tensor_gradient(op: Operation, dlist: Tensor | None) -> Any:
     if dlist is None:
         dlist = empty_tensor_list(_declared_shape(op.outputs[0]), tensor.dtype.base_dtype)
     count = tensor.shape[0].value if tensor.shape.ndims else None
-    found = tensor_list_stack(
+    stacked = tensor_list_stack(
         dlist, tensor.dtype.base_dtype, -1 if count is None else count, _row_shape(tensor)
     )
-    return found, None
+    return stacked, None
 
 
 @gradient("TensorListGetItem")
@@ -427,9 +427,9 @@ def _resize_gradient(op: Operation, dlist: Tensor) -> Any:
 
 @gradient("TensorListGather")
 def _gather_gradient(op: Operation, dtensor: Tensor) -> Any:
-    given, indices = op.inputs[:2]
-    shape = _declared_shape(given)
-    empty = tensor_list_reserve(shape, list_length(given), dtensor.dtype)
+    input_handle, indices = op.inputs[:2]
+    shape = _declared_shape(input_handle)
+    empty = tensor_list_reserve(shape, list_length(input_handle), dtensor.dtype)
     return tensor_list_scatter(dtensor, indices, input_handle=empty), None, None
 
 
@@ -445,6 +445,6 @@ def _scatter_gradient(op: Operation, dlist: Tensor) -> Any:
 @gradient("TensorListScatterIntoExistingList")
 def _scatter_into_gradient(op: Operation, dlist: Tensor) -> Any:
     _, tensor, indices = op.inputs
-    found = _scattered_gradient(dlist, tensor, indices)
+    tensor_gradient = _scattered_gradient(dlist, tensor, indices)
     rest = tensor_list_scatter(zeros_like(tensor), indices, indices, input_handle=dlist)
-    return rest, found, None
+    return rest, tensor_gradient, None

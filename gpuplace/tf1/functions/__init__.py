@@ -1,1 +1,1 @@
-"""Python functions as functions of the graph's library: ``tf.function``."""
+"""``tf.function``: Python functions as functions of the graph's library."""

@@ -1,9 +1,9 @@
-"""Control dependencies by which stateful operations run in the order of the program that added them.
+"""Control dependencies that make stateful operations run in program order.
 
     v.assign_add(1.0)        AssignAddVariableOp ┄┄> ReadVariableOp ──> Mul ──> Identity
     return v * x                     └┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄^
 
-Operations that use one resource wait for each other; what is stateful runs, whether or not a result needs it.
+Operations that use the same resource wait for each other; stateful operations run even if no result needs them.
 
 Source: tensorflow/python/framework/auto_control_deps.py, release 1.15.
 """
@@ -23,7 +23,7 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 
 
 def op_is_stateful(op: Operation) -> bool:
-    """Whether an operation has to run, and in its turn: one that is stateful for more than random numbers.
+    """Return whether an operation has to run in order: a stateful one, except for random number ops.
 
     Args:
         op: the operation.
@@ -32,7 +32,7 @@ def op_is_stateful(op: Operation) -> bool:
 
 
 class AutomaticControlDependencies:
-    """A block after which the operations that were added in it have control dependencies."""
+    """A block that adds control dependencies to its operations when it ends."""
 
     def __init__(self) -> None:
         self._returned: list[Tensor] = []
@@ -42,13 +42,13 @@ class AutomaticControlDependencies:
         self._merges: dict[Tensor, Operation] = {}
         self._must_run: dict[Operation, None] = {}
         self.ops_which_must_run: set[Operation] = set()
-        """After the block: the operations that run in any case."""
+        """After the block: the operations that always run."""
 
     def mark_as_return(self, tensor: Any) -> Any:
-        """A copy of a tensor that is there when all that has to run has run.
+        """Return a copy of a tensor that waits for all operations that must run.
 
         Args:
-            tensor: a tensor, also a sparse one, ``IndexedSlices`` or an array of tensors.
+            tensor: a tensor, sparse tensor, ``IndexedSlices`` or tensor array.
         """
         if isinstance(tensor, IndexedSlices):
             values, indices = self._mark(tensor.values), self._mark(tensor.indices)
@@ -61,9 +61,9 @@ class AutomaticControlDependencies:
         return self._mark(tensor)
 
     def _mark(self, tensor: Tensor) -> Tensor:
-        found = identity(tensor)
-        self._returned.append(found)
-        return found
+        copy = identity(tensor)
+        self._returned.append(copy)
+        return copy
 
     def __enter__(self) -> AutomaticControlDependencies:
         self._graph = get_default_graph()
@@ -83,7 +83,7 @@ class AutomaticControlDependencies:
             _wait(tensor.op, list(self._must_run))
 
     def _order(self, op: Operation) -> None:
-        """Lets an operation wait for those before it."""
+        """Make an operation wait for earlier ones."""
         is_stateful = op_is_stateful(op)
         if is_stateful or op.type in self._graph.functions:
             self._must_run[op] = None
@@ -93,15 +93,15 @@ class AutomaticControlDependencies:
             self._close(op)
             return
         before: list[Operation] = []
-        resources = list(dict.fromkeys(one for one in op.inputs if one.dtype.name == "resource"))
-        for one in resources:
-            if one.op.type == "Switch":
-                self._through_switch(one.op)
-            if one in self._last_user:
-                before.append(self._last_user[one])
-            if one in self._merges:
-                add_control(self._merges[one], op)
-            self._last_user[one] = op
+        resources = list(dict.fromkeys(tensor for tensor in op.inputs if tensor.dtype.name == "resource"))
+        for resource in resources:
+            if resource.op.type == "Switch":
+                self._through_switch(resource.op)
+            if resource in self._last_user:
+                before.append(self._last_user[resource])
+            if resource in self._merges:
+                add_control(self._merges[resource], op)
+            self._last_user[resource] = op
         if is_stateful and not resources and context_of(op) is None:
             if None in self._last_user:
                 before.append(self._last_user[None])
@@ -109,31 +109,31 @@ class AutomaticControlDependencies:
         _wait(op, before)
 
     def _close(self, op: Operation) -> None:
-        """What has to run within a conditional has run when its ``Merge`` does."""
-        for one in self._must_run:
-            if one is not op:
-                add_control(op, one)
-            for tensor in one.inputs:
+        """Make the ``Merge`` of a conditional wait for the operations in it that must run."""
+        for required in self._must_run:
+            if required is not op:
+                add_control(op, required)
+            for tensor in required.inputs:
                 if tensor in self._last_user:
                     self._last_user[tensor] = op
         self._must_run = {op: None}
 
     def _through_switch(self, switch: Operation) -> None:
-        """A resource that a branch uses is free again when a ``Merge`` of its own has run."""
-        given = switch.inputs[0]
-        if given.dtype.name == "resource" and given.op.type == "Switch":
-            self._through_switch(given.op)
+        """Free a resource that a branch uses when a ``Merge`` of its own has run."""
+        resource = switch.inputs[0]
+        if resource.dtype.name == "resource" and resource.op.type == "Switch":
+            self._through_switch(resource.op)
         if switch.outputs[0] in self._merges:
             return
         joined = merge(list(switch.outputs), name="artificial_merge")[0].op
         context = context_of(switch)
         set_context(joined, None if context is None else context.outer_context)
         self._must_run[joined] = None
-        if given in self._last_user:
-            add_control(switch, self._last_user[given])
-        self._last_user[given] = joined
-        if given in self._merges:
-            add_control(self._merges[given], joined)
+        if resource in self._last_user:
+            add_control(switch, self._last_user[resource])
+        self._last_user[resource] = joined
+        if resource in self._merges:
+            add_control(self._merges[resource], joined)
         for output in switch.outputs:
             self._merges[output] = joined
 
@@ -144,8 +144,8 @@ def _is_in_loop(op: Operation) -> bool:
 
 
 def _wait(op: Operation, before: list[Operation]) -> None:
-    """Lets an operation wait for others of its branch."""
+    """Make an operation wait for others of its branch."""
     context = context_of(op)
-    for one in before:
-        if one is not op and one not in op.control_inputs and context_of(one) is context:
-            add_control(op, one)
+    for user in before:
+        if user is not op and user not in op.control_inputs and context_of(user) is context:
+            add_control(op, user)

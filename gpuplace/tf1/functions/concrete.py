@@ -4,11 +4,11 @@
     w ──┴─> PartitionedCall (f) ──> y         w ──┴─> PartitionedCall ──> y      ├─> PartitionedCall ──> dx, dw
                                                       (f, forward) ─────> t ─────┘   (f, backward)
 
-When the gradient of a call is asked for, the call becomes one of a function that gives out, besides, what the gradient
-needs, and a second function takes that. A body with loops or conditionals keeps its call, and ``SymbolicGradient`` does
-the rest.
+To build the gradient of a call, the call is replaced by one of a function that also returns the values that the
+gradient needs; a second function takes these values. Bodies with loops or conditionals keep their call, and their
+gradient is a ``SymbolicGradient``.
 
-Source: tensorflow/python/eager/function.py, release 1.15 (names, sentences, structure of gradients).
+Source: tensorflow/python/eager/function.py, release 1.15 (names, messages, structure of gradients).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GraphFunction:
 
     @property
     def definition(self) -> Any:
-        """Its ``FunctionDef``."""
+        """The ``FunctionDef``."""
         if self._definition is None:
             make = above("gpuplace.graphdef.function_def", "function_def")
             self._definition = make(self.name, self.body, "", self._attrs)
@@ -64,18 +64,18 @@ class GraphFunction:
 
     @property
     def signature(self) -> Any:
-        """Its signature, an ``OpDef`` message."""
+        """The signature, an ``OpDef`` message."""
         return self.definition.signature
 
     @property
     def stateful_ops(self) -> list[Operation]:
-        """Its stateful operations."""
+        """The stateful operations of the body."""
         return [
             op for op in self.body.graph.get_operations() if op.op_def is not None and op.op_def.is_stateful
         ]
 
     def add_to_graph(self, g: Graph) -> None:
-        """Puts it into a graph's library, with what it calls.
+        """Add the function, and the functions that it calls, to a graph's library.
 
         Args:
             g: the graph.
@@ -92,8 +92,8 @@ class ConcreteFunction:
     Args:
         func_graph: its graph.
         attrs: attributes of the function.
-        name: what its name in the library is; None: after that of the graph.
-        captured: what is given after the arguments of a call; None: what the graph captures.
+        name: prefix of its name in the library; None: the name of the graph.
+        captured: the inputs of a call after its arguments; None: the tensors that the graph captures.
     """
 
     def __init__(
@@ -118,70 +118,70 @@ class ConcreteFunction:
 
     @property
     def name(self) -> str:
-        """Its name in the library."""
+        """Name in the library."""
         return self._function.name
 
     @property
     def graph(self) -> FuncGraph:
-        """Its graph."""
+        """The graph of the body."""
         return self._func_graph
 
     @property
     def inputs(self) -> list[Tensor]:
-        """Its arguments, and after them what stands for tensors of the graph around it."""
+        """The arguments, then the placeholders of captured tensors."""
         return self._func_graph.inputs
 
     @property
     def outputs(self) -> list[Tensor]:
-        """Its results."""
+        """The results, as a list."""
         return self._func_graph.outputs
 
     @property
     def structured_outputs(self) -> Any:
-        """Its results in their form."""
+        """The results in their structure."""
         return self._func_graph.structured_outputs
 
     @property
     def structured_input_signature(self) -> Any:
-        """What it takes by position, and by name."""
+        """The positional arguments and the keyword arguments."""
         return self._func_graph.structured_input_signature
 
     @property
     def captured_inputs(self) -> list[Tensor]:
-        """The tensors that a call gives besides its arguments."""
+        """The captured tensors, which a call takes besides its arguments."""
         return list(self._captured)
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that it uses."""
+        """The variables that the function uses."""
         return self._func_graph.variables
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of them that are trained."""
+        """The trainable variables that the function uses."""
         return self._func_graph.trainable_variables
 
     @property
     def function_def(self) -> Any:
-        """Its ``FunctionDef``."""
+        """The ``FunctionDef``."""
         return self._function.definition
 
     @property
     def output_dtypes(self) -> Any:
-        """The types of its results, in their form."""
-        return nest.map_structure(lambda one: None if one is None else one.dtype, self.structured_outputs)
+        """The dtypes of the results, in their structure."""
+        return nest.map_structure(lambda out: None if out is None else out.dtype, self.structured_outputs)
 
     @property
     def output_shapes(self) -> Any:
-        """The shapes of its results, in their form."""
-        return nest.map_structure(lambda one: None if one is None else one.shape, self.structured_outputs)
+        """The shapes of the results, in their structure."""
+        return nest.map_structure(lambda out: None if out is None else out.shape, self.structured_outputs)
 
     def add_to_graph(self, g: Graph | None = None, register_gradient_functions: bool = False) -> None:
-        """Puts it into a graph's library.
+        """Add the function to a graph's library.
 
         Args:
             g: the graph; None: the default one.
-            register_gradient_functions: put its gradient there too.
+            register_gradient_functions: whether to add its gradient too.
         """
         graph = g or get_default_graph()
         self._function.add_to_graph(graph)
@@ -191,77 +191,77 @@ class ConcreteFunction:
             pair.backward.add_to_graph(graph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call.
+        """Add a call.
 
         Args:
-            *args: its arguments, tensors or what can be made into one.
+            *args: its arguments, tensors or convertible values.
             **kwargs: arguments by name.
 
         Returns:
-            What the Python function returned, of the results of the call.
+            The results of the call, in the structure that the Python function returned.
 
         Raises:
             TypeError: an argument is missing, or there is one too many.
         """
         wanted = self._func_graph.args
-        given = [one for one in nest.flatten(args, opens_slices=True) if one is not None]
+        arguments = [item for item in nest.flatten(args, opens_slices=True) if item is not None]
         names = [tensor.op.name for tensor in wanted]
-        for name in names[len(given) :]:
+        for name in names[len(arguments) :]:
             if name in kwargs:
-                given.append(kwargs.pop(name))
+                arguments.append(kwargs.pop(name))
         if kwargs:
             raise TypeError(
                 f"Unexpected keyword arguments {list(kwargs)} for a function that takes {', '.join(names) or 'none'}."
             )
-        if len(given) != len(wanted):
+        if len(arguments) != len(wanted):
             raise TypeError(
-                f"Expected {len(wanted)} arguments ({', '.join(names)}) to this function, got {len(given)}."
+                f"Expected {len(wanted)} arguments ({', '.join(names)}) to this function, got {len(arguments)}."
             )
         return self.call_flat(
-            [convert_to_tensor(one, tensor.dtype) for one, tensor in zip(given, wanted, strict=True)]
+            [convert_to_tensor(arg, tensor.dtype) for arg, tensor in zip(arguments, wanted, strict=True)]
         )
 
     def call_flat(self, tensors: Sequence[Tensor]) -> Any:
-        """Adds a call.
+        """Add a call.
 
         Args:
             tensors: its arguments.
 
         Returns:
-            What the Python function returned, of the results of the call.
+            The results of the call, in the structure that the Python function returned.
         """
-        made = self.add_call(tensors)
-        if isinstance(made, Operation):
-            return made if self.structured_outputs is None else self.structured_outputs
-        return packed_tensors(self.structured_outputs, made)
+        results = self.add_call(tensors)
+        if isinstance(results, Operation):
+            return results if self.structured_outputs is None else self.structured_outputs
+        return packed_tensors(self.structured_outputs, results)
 
     def add_call(self, tensors: Sequence[Tensor]) -> Any:
-        """The results of a call, in a list; the operation where there are none.
+        """Return the results of a new call as a list; the operation if it has none.
 
         Args:
             tensors: the arguments.
         """
         captured = [as_seen_here(tensor) for tensor in self._captured]
         with get_default_graph().control_dependencies(list(self._func_graph.control_captures)):
-            made = partitioned_call([*tensors, *captured], self._function, config=b"")
-        op = made if isinstance(made, Operation) else made[0].op
+            call = partitioned_call([*tensors, *captured], self._function, config=b"")
+        op = call if isinstance(call, Operation) else call[0].op
         set_attr(op, GRADIENT_ATTR, self._gradient_name)
         set_python_gradient(op, self.gradient_of)
         for output, result in zip(op.outputs, self.outputs, strict=True):
             output.set_shape(result.shape)
-        return made
+        return call
 
     # Gradients
 
     def _differentiates(self) -> bool:
-        """Whether a function of its own can be the gradient: no control flow has to be gone through backwards."""
+        """Return whether a backward function can be the gradient: the body has no control flow."""
         return not self._func_graph.scopes.contexts
 
     def _pair_for(self, results: tuple[Tensor, ...]) -> _Pair:
-        """What a call that gives out these tensors of the body becomes, and what its gradient calls."""
-        known = self._pairs.get(results)
-        if known is not None:
-            return known
+        """Return the forward and backward function for a call that returns these tensors of the body."""
+        existing = self._pairs.get(results)
+        if existing is not None:
+            return existing
         inner = self._func_graph
         wanted = [i for i, output in enumerate(results) if is_trainable(output)]
         with inner.as_default():
@@ -269,11 +269,11 @@ class ConcreteFunction:
         reached: list[int] = []
 
         def backward() -> list[Any]:
-            given = [
+            dys = [
                 graph.add_arg(results[i].dtype.base_dtype, results[i].shape, "Placeholder") for i in wanted
             ]
-            found = gradients([results[i] for i in wanted], inner.inputs, given) if wanted else []
-            reached.extend(i for i, one in enumerate(found) if one is not None)
+            found = gradients([results[i] for i in wanted], inner.inputs, dys) if wanted else []
+            reached.extend(i for i, gradient in enumerate(found) if gradient is not None)
             return [found[i] for i in reached]
 
         func_graph_from_py_func(graph.name, backward, (), None, func_graph=graph)
@@ -285,7 +285,7 @@ class ConcreteFunction:
         return pair
 
     def is_called_by(self, op: Operation) -> bool:
-        """Whether a call is one of this function, as it was or as gradients have made it.
+        """Return whether an op calls this function, in its original form or with extra outputs for gradients.
 
         Args:
             op: the call.
@@ -294,7 +294,7 @@ class ConcreteFunction:
         return called == self.name or any(called == pair.forward.name for pair in self._pairs.values())
 
     def gradient_of(self, op: Operation, *grads: Any) -> Any:
-        """Adds the gradients of the arguments of a call.
+        """Add the gradients of a call with respect to its arguments.
 
         Args:
             op: the call.
@@ -306,36 +306,36 @@ class ConcreteFunction:
         count = len(grads)
         pair = self._pair_for(body.results[:count])
         if len(op.outputs) == count:
-            _give_out(op, pair.forward, pair.forward.body.results[count:])
-        given = [
+            _replace_forward(op, pair.forward, pair.forward.body.results[count:])
+        dys = [
             zeros_like(op.outputs[i]) if grads[i] is None else convert_to_tensor(grads[i])
             for i in pair.wanted
         ]
-        found: list[Any] = [None] * len(op.inputs)
+        dxs: list[Any] = [None] * len(op.inputs)
         if pair.reached:
-            made = pair.backward.add_call([*given, *op.outputs[count:]])
-            results = packed_tensors(pair.backward.structured_outputs, made)
-            for i, one in zip(pair.reached, results, strict=True):
-                found[i] = one
-        return found
+            call = pair.backward.add_call([*dys, *op.outputs[count:]])
+            results = packed_tensors(pair.backward.structured_outputs, call)
+            for i, gradient in zip(pair.reached, results, strict=True):
+                dxs[i] = gradient
+        return dxs
 
 
 class _Pair(NamedTuple):
-    """What a call becomes when its gradient is asked for, and what the gradient calls."""
+    """The function of a rewritten call, and the function of its gradient."""
 
     forward: GraphFunction
-    """Gives out, besides, what the other one needs."""
+    """Also returns the values that ``backward`` needs."""
     backward: ConcreteFunction
-    """Takes gradients of results, and that; gives the gradients of arguments."""
+    """Takes the gradients of the results and these values; returns the gradients of the arguments."""
     wanted: list[int]
-    """The positions of the results whose gradients it takes."""
+    """The positions of the results whose gradients ``backward`` takes."""
     reached: list[int]
-    """The positions of the arguments whose gradients it gives."""
+    """The positions of the arguments whose gradients ``backward`` returns."""
 
 
-def _give_out(op: Operation, forward: GraphFunction, more: Sequence[Tensor]) -> None:
-    """Makes a call one of a function that gives out more."""
+def _replace_forward(op: Operation, forward: GraphFunction, more: Sequence[Tensor]) -> None:
+    """Replace the function of a call by one that returns more tensors."""
     forward.add_to_graph(op.graph)
     set_attr(op, "f", FunctionRef(forward.name))
-    set_attr(op, "Tout", (*op.attrs["Tout"], *(one.dtype.base_dtype for one in more)))
-    add_outputs(op, [one.dtype.base_dtype for one in more], [TensorShape(one.shape) for one in more])
+    set_attr(op, "Tout", (*op.attrs["Tout"], *(out.dtype.base_dtype for out in more)))
+    add_outputs(op, [out.dtype.base_dtype for out in more], [TensorShape(out.shape) for out in more])

@@ -1,4 +1,4 @@
-"""``tf.function``: ``defun`` that also makes variables, when it is first called.
+"""``tf.function``: ``defun`` that can also create variables in its first call.
 
 >>> import gpuplace as tf
 >>> @function
@@ -8,7 +8,7 @@
 >>> y.op.type, *(float(value) for value in tf.Session().run([y, *tf.gradients(y, y.op.inputs)]))
 ('PartitionedCall', 8.0, 12.0)
 
-Source: tensorflow/python/eager/def_function.py, release 1.15 (names, sentences, structure).
+Source: tensorflow/python/eager/def_function.py, release 1.15 (names, messages, structure).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from gpuplace.tf1.functions.concrete import ConcreteFunction
 from gpuplace.tf1.functions.func_graph import func_graph_from_py_func
 
 _PRIORITY = 50
-"""That of the creators here: those of the program come first."""
+"""Priority of the variable creators here; those of the program come first."""
 
 
 class Function(polymorphic.Function):
-    """A Python function that becomes a node of the graph, and may make variables when it is first called.
+    """A Python function that becomes a node of the graph, and may create variables in its first call.
 
-    It is called twice then: once to make the variables, and once to be traced with them.
+    The first call runs it twice: once to create the variables, and once to trace it with them.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -58,26 +58,26 @@ class Function(polymorphic.Function):
         return wrapped
 
     def _first_creator(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        made = next_creator(**kwargs)
-        self._made.append(weakref.ref(made))
-        return made
+        variable = next_creator(**kwargs)
+        self._made.append(weakref.ref(variable))
+        return variable
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function for one signature; before the first call also a call of a function without nodes is added.
+        """Return the function for one signature; before the first call, add a call of an empty function too.
 
         Args:
-            *args: arguments, of which tensors may be given as ``TensorSpec``.
+            *args: arguments; a ``TensorSpec`` can stand for a tensor.
             **kwargs: arguments by name.
 
         Raises:
-            ValueError: arguments that do not fit the signature, or variables are made in another call than the first.
+            ValueError: arguments do not fit the signature, or a later call than the first creates variables.
         """
         was_first = self._is_first
-        found = super().get_concrete_function(*args, **kwargs)
+        function = super().get_concrete_function(*args, **kwargs)
         if was_first and not self._made:
             with init_scope():
-                _call_that_initializes_nothing()
-        return found
+                _add_empty_call()
+        return function
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         was_first, self._is_first = self._is_first, False
@@ -91,7 +91,7 @@ class Function(polymorphic.Function):
                 "Creating variables on a non-first call to a function decorated with tf.function."
             )
         with init_scope():
-            _call_that_initializes_nothing()
+            _add_empty_call()
         self._cache().clear()
         self._python_function = self._with_creator(_no_creator)
         return super()._traced(args, kwargs)
@@ -101,8 +101,8 @@ def _no_creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
     raise ValueError("tf.function-decorated function tried to create variables on non-first call.")
 
 
-def _call_that_initializes_nothing() -> None:
-    """The call that TensorFlow adds for variables whose values come from initialisers: of a function without nodes."""
+def _add_empty_call() -> None:
+    """Add the call of an empty function, as TensorFlow does for variables with initializers."""
     graph = func_graph_from_py_func("initialize_variables", lambda: None, (), None)
     ConcreteFunction(graph).add_call([])
 
@@ -115,28 +115,28 @@ def function(
     experimental_relax_shapes: bool = False,
     experimental_compile: bool | None = None,
 ) -> Any:
-    """Makes a Python function a function of the graph's library, traced for each signature it is called with.
+    """Turn a Python function into a library function of the graph, traced for each signature.
 
-    A call is one node. Tensors and variables that the function uses of the graph around it are given to it, and
-    stateful operations run in the order of the program. Python's ``if`` and ``while`` on tensors are not translated:
-    use ``tf.cond`` and ``tf.while_loop``.
+    A call is one node. Tensors and variables of the surrounding graph that the function uses become inputs, and
+    stateful operations run in program order. Python's ``if`` and ``while`` on tensors are not converted: use
+    ``tf.cond`` and ``tf.while_loop``.
 
     Args:
-        func: takes structures of tensors and other values, and returns a structure of tensors; None: a decorator is
-            returned.
-        input_signature: a list of ``TensorSpec``: the only signature; None: that of each call.
-        autograph: ignored: Python's own control flow is not translated.
+        func: takes structures of tensors and other values, and returns a structure of tensors; None: return a
+            decorator.
+        input_signature: a list of ``TensorSpec``: the only signature; None: the signature of each call.
+        autograph: ignored: Python's own control flow is not converted.
         experimental_autograph_options: ignored.
         experimental_relax_shapes: ignored: shapes are those of each call.
-        experimental_compile: kept as an attribute of the functions.
+        experimental_compile: stored as an attribute of the functions.
 
     Returns:
         The function, with ``get_concrete_function``.
 
     Raises:
-        TypeError: the signature has other things than specs in it; later, the function returns something that is no
-            tensor.
-        ValueError: later, it makes variables in another call than the first.
+        TypeError: the signature contains something other than specs; later, the function returns something that is not
+            a tensor.
+        ValueError: later, a call after the first one creates variables.
     """
 
     def decorated(inner: Callable[..., Any]) -> Function:

@@ -1,4 +1,4 @@
-"""Functions that are traced for each signature they are called with: ``defun`` of ``tensorflow.python.eager.function``.
+"""``defun`` of ``tensorflow.python.eager.function``: functions that are traced for each signature.
 
 >>> import gpuplace as tf
 >>> @defun
@@ -8,7 +8,7 @@
 >>> y.op.type, float(tf.Session().run(y))
 ('PartitionedCall', 8.0)
 
-Source: tensorflow/python/eager/function.py, release 1.15 (names, sentences).
+Source: tensorflow/python/eager/function.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from gpuplace.tf1.functions.func_graph import func_graph_from_py_func
 from gpuplace.typing import TensorLike
 
 _KEPT = ("traced_functions",)
-"""The collection of a graph with the functions that were traced for it."""
+"""The collection for the functions traced for a graph."""
 
 
 class Function:
-    """A Python function that becomes a node of the graph, one function of its library for each signature.
+    """A Python function that becomes a node of the graph, with one library function for each signature.
 
     Args:
         python_function: takes structures of tensors and other values, and returns a structure of tensors.
-        name: its name.
-        input_signature: a list of ``TensorSpec``: the only signature; None: that of each call.
-        attributes: attributes of the functions in the library.
+        name: name of the function.
+        input_signature: a list of ``TensorSpec``: the only signature; None: the signature of each call.
+        attributes: attributes of the library functions.
 
     Raises:
-        TypeError: the signature is no sequence, or has other things than specs in it.
+        TypeError: the signature is not a sequence, or contains something other than specs.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Function:
                 raise TypeError(
                     "input_signature must be either a tuple or a list, received " + str(type(input_signature))
                 )
-            if not all(isinstance(one, TensorSpec) for one in nest.flatten(input_signature)):
+            if not all(isinstance(item, TensorSpec) for item in nest.flatten(input_signature)):
                 raise TypeError(
                     f"Invalid input_signature {input_signature}; input_signature must be a possibly nested sequence of"
                     " TensorSpec objects."
@@ -80,11 +80,11 @@ class Function:
 
     @property
     def input_signature(self) -> Any:
-        """The only signature that it takes; None for any."""
+        """The only signature; None: any signature."""
         return self._input_signature
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        """A function of its own for each object whose method it is."""
+        """Return a separate function for each object whose method it is."""
         if instance is None:
             return self
         known = self._bound.get(instance)
@@ -97,72 +97,72 @@ class Function:
         return Function(python_function, self._name, self._input_signature, self._attributes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call.
+        """Add a call.
 
         Args:
             *args: arguments; arrays become tensors, other values belong to the signature.
             **kwargs: arguments by name.
 
         Returns:
-            What the Python function returns, of the results of the call.
+            The results of the call, in the structure that the Python function returns.
         """
         concrete, tensors = self._traced(args, kwargs)
         return concrete.call_flat(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function for one signature.
+        """Return the function for one signature.
 
         Args:
-            *args: arguments, of which tensors may be given as ``TensorSpec``.
+            *args: arguments; a ``TensorSpec`` can stand for a tensor.
             **kwargs: arguments by name.
 
         Raises:
-            ValueError: arguments that do not fit the signature.
+            ValueError: arguments do not fit the signature.
         """
         if self._input_signature is not None and not args and not kwargs:
             args = self._input_signature
         return self._traced(args, kwargs)[0]
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ConcreteFunction, list[Tensor]]:
-        """The function for these arguments, and the tensors among them."""
+        """Return the function for these arguments, and the tensors among them."""
         positional, named = self._canonical(args, kwargs)
         leaves = [*nest.flatten(positional), *nest.flatten(named)]
-        tensors = [one.tensor if isinstance(one, _Declared) else one for one in leaves]
+        tensors = [leaf.tensor if isinstance(leaf, _DeclaredTensor) else leaf for leaf in leaves]
         positional = nest.map_structure(
-            lambda one: one.spec if isinstance(one, _Declared) else one, positional
+            lambda leaf: leaf.spec if isinstance(leaf, _DeclaredTensor) else leaf, positional
         )
-        leaves = [one.spec if isinstance(one, _Declared) else one for one in leaves]
-        key = (_structure(positional), _structure(named), *(_key(one) for one in leaves))
-        kept: dict[Any, ConcreteFunction] = self._cache()
-        found = kept.get(key)
-        if found is None:
+        leaves = [leaf.spec if isinstance(leaf, _DeclaredTensor) else leaf for leaf in leaves]
+        key = (_structure(positional), _structure(named), *(_key(leaf) for leaf in leaves))
+        cache: dict[Any, ConcreteFunction] = self._cache()
+        function = cache.get(key)
+        if function is None:
             graph = func_graph_from_py_func(
                 self._name, self._python_function, positional, named, arg_names=self._arg_names(positional)
             )
-            found = kept[key] = ConcreteFunction(graph, self._attributes)
-        return found, [one for one in tensors if isinstance(one, Tensor)]
+            function = cache[key] = ConcreteFunction(graph, self._attributes)
+        return function, [tensor for tensor in tensors if isinstance(tensor, Tensor)]
 
     def _cache(self) -> dict[Any, ConcreteFunction]:
-        """What was traced for the default graph, which keeps it."""
-        kept = get_default_graph().get_collection_ref(_KEPT)
-        if not kept:
-            kept.append(weakref.WeakKeyDictionary())
-        found: dict[Any, ConcreteFunction] = kept[0].setdefault(self, {})
-        return found
+        """Return the functions traced for the default graph, which keeps them."""
+        collection = get_default_graph().get_collection_ref(_KEPT)
+        if not collection:
+            collection.append(weakref.WeakKeyDictionary())
+        functions: dict[Any, ConcreteFunction] = collection[0].setdefault(self, {})
+        return functions
 
     def _arg_names(self, positional: tuple[Any, ...]) -> list[str]:
         names: list[str] = []
-        for one in self._signature.parameters.values():
-            if one.kind is one.VAR_POSITIONAL:
-                names += [f"{one.name}_{i}" for i in range(len(positional) - len(names))]
-            elif one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
-                names.append(one.name)
+        for parameter in self._signature.parameters.values():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                names += [f"{parameter.name}_{i}" for i in range(len(positional) - len(names))]
+            elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                names.append(parameter.name)
         return names
 
     def _canonical(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with those that are left out, by position as far as they can be; arrays as tensors."""
+        """Return the arguments with defaults filled in, positional where possible, with arrays as tensors."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         positional, named = bound.args, bound.kwargs
@@ -178,32 +178,32 @@ class Function:
         specs = nest.flatten(self._input_signature)
         wanted = tuple(positional)[: len(self._input_signature)]
         try:
-            values = list(_up_to(self._input_signature, wanted))
+            values = list(_values_for_specs(self._input_signature, wanted))
         except ValueError:
             raise ValueError(
                 "Structure of Python function inputs does not match input_signature:\n"
                 f"  inputs: ({', '.join(map(str, positional))})\n  input_signature: {self._input_signature}"
             ) from None
-        leaves = [_fitting(one, spec) for one, spec in zip(values, specs, strict=True)]
+        leaves = [_as_spec(value, spec) for value, spec in zip(values, specs, strict=True)]
         packed = nest.pack_sequence_as(self._input_signature, leaves)
         return (*packed, *positional[len(self._input_signature) :]), {}
 
 
-def _up_to(specs: Any, values: TensorLike) -> Iterator[Any]:
-    """The values at the places of specs; ValueError where a structure has other parts."""
+def _values_for_specs(specs: Any, values: TensorLike) -> Iterator[Any]:
+    """Yield the values at the places of specs; ValueError if the structures differ."""
     parts = nest.items(specs)
     if parts is None:
         yield values
         return
-    given = nest.items(values)
-    if given is None or [key for key, _ in given] != [key for key, _ in parts]:
+    value_items = nest.items(values)
+    if value_items is None or [key for key, _ in value_items] != [key for key, _ in parts]:
         raise ValueError("other parts")
-    for (_, spec), (_, value) in zip(parts, given, strict=True):
-        yield from _up_to(spec, value)
+    for (_, spec), (_, value) in zip(parts, value_items, strict=True):
+        yield from _values_for_specs(spec, value)
 
 
-def _fitting(value: Any, spec: TensorSpec) -> Any:
-    """A value as a tensor of a spec, whose shape the function is traced for."""
+def _as_spec(value: Any, spec: TensorSpec) -> Any:
+    """Convert a value to a tensor of a spec; the function is traced for the spec's shape."""
     if isinstance(value, TensorSpec):
         return spec
     tensor = convert_to_tensor(value, spec.dtype if not isinstance(value, Tensor) else None)
@@ -212,15 +212,15 @@ def _fitting(value: Any, spec: TensorSpec) -> Any:
             "Python inputs incompatible with input_signature:\n"
             f"  inputs: ({tensor})\n  input_signature: ({spec})"
         )
-    return _Declared(tensor, spec)
+    return _DeclaredTensor(tensor, spec)
 
 
 def _with_tensors(value: Any) -> Any:
     return convert_to_tensor(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-class _Declared:
-    """A tensor that is given for a spec.
+class _DeclaredTensor:
+    """A tensor argument with a declared spec.
 
     Args:
         tensor: the tensor.
@@ -232,7 +232,7 @@ class _Declared:
 
 
 def _structure(value: Any) -> Any:
-    """What two structures have in common that differ in their leaves alone."""
+    """Return the structure of a value without its leaves."""
     parts = nest.items(value)
     if parts is None:
         return None
@@ -240,7 +240,7 @@ def _structure(value: Any) -> Any:
 
 
 def _key(value: Any) -> Any:
-    """What a function is traced anew for."""
+    """Return the part of an argument that requires a new trace when it changes."""
     if isinstance(value, (Tensor, TensorSpec)):
         return "tensor", value.dtype.base_dtype, value.shape.sizes
     if isinstance(value, Variable):
@@ -259,12 +259,12 @@ def defun(
     experimental_autograph_options: Any = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
-    """Makes a Python function a function of the graph's library, traced for each signature.
+    """Turn a Python function into a library function of the graph, traced for each signature.
 
     Args:
-        func: the function; None: a decorator is returned.
-        input_signature: a list of ``TensorSpec``: the only signature; None: that of each call.
-        autograph: ignored: Python's own control flow is not translated.
+        func: the function; None: return a decorator.
+        input_signature: a list of ``TensorSpec``: the only signature; None: the signature of each call.
+        autograph: ignored: Python's own control flow is not converted.
         experimental_autograph_options: ignored.
         experimental_relax_shapes: ignored: shapes are those of each call.
     """
@@ -279,11 +279,11 @@ def defun_with_attributes(
     experimental_autograph_options: Any = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
-    """``defun`` with attributes of the functions in the library.
+    """``defun`` with attributes for the library functions.
 
     Args:
-        func: the function; None: a decorator is returned.
-        input_signature: a list of ``TensorSpec``: the only signature; None: that of each call.
+        func: the function; None: return a decorator.
+        input_signature: a list of ``TensorSpec``: the only signature; None: the signature of each call.
         attributes: their names and values.
         autograph: ignored.
         experimental_autograph_options: ignored.

@@ -1,6 +1,6 @@
 """The graph of a Python function, ``tensorflow.python.framework.func_graph``.
 
-Source: tensorflow/python/framework/func_graph.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/func_graph.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -22,75 +22,75 @@ from gpuplace.tf1.functions.auto_control_deps import AutomaticControlDependencie
 
 
 class FuncGraph(TracedGraph):
-    """The graph of a function's body; what it uses of the graph around it becomes an argument.
+    """The graph of a function's body; tensors of the surrounding graph that it uses become arguments.
 
     Args:
         name: the function's name.
-        collections: those that it begins with; None: as the graph around it has them.
-        capture_by_value: copy what is used of that graph.
+        collections: its initial collections; None: those of the surrounding graph.
+        capture_by_value: whether to copy operations of that graph.
     """
 
     is_func_graph = True
 
     def __init__(self, name: str, collections: Any = None, capture_by_value: bool | None = False) -> None:
         super().__init__(get_default_graph(), by_value=bool(capture_by_value))
-        self.seed = None if capture_by_value else self.outer.seed  # that of a `Defun` is None
+        self.seed = None if capture_by_value else self.outer.seed  # the seed of a `Defun` is None
         if collections is not None:
             self._collections = collections
         self.scopes.stacks().colocations = list(self.outer.scopes.stacks().colocations)
         self.name = name
         self.outputs: list[Tensor] = []
-        """Its results, in a list."""
+        """The results, as a list."""
         self.structured_outputs: Any = None
-        """The same in their form."""
+        """The results in their structure."""
         self.structured_input_signature: Any = None
-        """What it takes by position, and by name."""
+        """The positional arguments and the keyword arguments."""
         self.control_outputs: list[Operation] = []
-        """What runs besides."""
+        """Further operations that run."""
         self.adds_control_dependencies = False
-        """Whether stateful operations in it run in the order of the program."""
+        """Whether its stateful operations run in program order."""
 
     @property
     def outer_graph(self) -> Any:
-        """The graph around it."""
+        """The surrounding graph."""
         return self.outer
 
     @property
     def inputs(self) -> list[Tensor]:
-        """Its arguments, and after them what stands for tensors of the graph around it."""
+        """The arguments, then the placeholders of captured tensors."""
         return list(dict.fromkeys([*self.args, *(() if self.by_value else self.captured.values())]))
 
     @property
     def external_captures(self) -> list[Tensor]:
-        """The tensors of the graph around it."""
+        """The captured tensors of the surrounding graph."""
         return list(self.captures)
 
     @property
     def internal_captures(self) -> list[Tensor]:
-        """What stands for them here."""
+        """The placeholders of captured tensors."""
         return list(self.captured.values())
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that it uses."""
+        """The variables that the function uses."""
         used = {tensor.op for tensor in self._all_captures()}
-        known = [*self.get_collection("variables"), *self.get_collection("local_variables")]
-        return [one for one in dict.fromkeys(known) if one.op in used]
+        variables = [*self.get_collection("variables"), *self.get_collection("local_variables")]
+        return [item for item in dict.fromkeys(variables) if item.op in used]
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of them that are trained."""
-        return [one for one in self.variables if one.trainable]
+        """The trainable variables that the function uses."""
+        return [variable for variable in self.variables if variable.trainable]
 
     def _all_captures(self) -> list[Tensor]:
-        found, graph = list(self.captures), self.outer
+        captured, graph = list(self.captures), self.outer
         while isinstance(graph, TracedGraph):
-            found += [outer for outer, inner in graph.captured.items() if inner in found]
+            captured += [outer for outer, inner in graph.captured.items() if inner in captured]
             graph = graph.outer
-        return found
+        return captured
 
     def function_body(self) -> FunctionBody:
-        """The function that was built."""
+        """Return the traced function."""
         return FunctionBody(self, tuple(self.inputs), tuple(self.outputs), tuple(self.control_outputs))
 
 
@@ -110,27 +110,27 @@ def func_graph_from_py_func(
     capture_by_value: bool | None = None,
     override_flat_arg_shapes: Any = None,
 ) -> FuncGraph:
-    """The graph of what a Python function adds.
+    """Build the graph of a Python function.
 
     Args:
         name: the function's name.
-        python_func: takes tensors, and what else it is given.
-        args: its arguments; a ``TensorSpec`` or tensor among them gives a placeholder.
-        kwargs: its arguments by name.
+        python_func: takes tensors and other values.
+        args: its arguments; a ``TensorSpec`` or tensor among them becomes a placeholder.
+        kwargs: its keyword arguments.
         signature: specs for ``args``.
         func_graph: the graph; None: a new one.
-        autograph: ignored: Python's own control flow is not translated.
+        autograph: ignored: Python's own control flow is not converted.
         autograph_options: ignored.
-        add_control_dependencies: let stateful operations run, in their order.
+        add_control_dependencies: whether stateful operations run, in program order.
         arg_names: names of the placeholders.
-        op_return_value: the tensor that stands for an operation that the function returns; None: that is refused.
-        collections: those that the graph begins with; None: as the graph around it has them.
-        capture_by_value: copy what is used of that graph.
-        override_flat_arg_shapes: the shape of each flat argument, None where it is no tensor; None: their own.
+        op_return_value: the tensor to return for an operation that the function returns; None: raise an error.
+        collections: the initial collections of the graph; None: those of the surrounding graph.
+        capture_by_value: whether to copy operations of that graph.
+        override_flat_arg_shapes: the shape of each flat argument, None if it is not a tensor; None: their own shapes.
 
     Raises:
-        TypeError: it returns something that is no tensor.
-        ValueError: a signature beside shapes of arguments.
+        TypeError: the function returns something that is not a tensor.
+        ValueError: both a signature and shapes of arguments are given.
     """
     if signature is not None and override_flat_arg_shapes is not None:
         raise ValueError(
@@ -142,9 +142,9 @@ def func_graph_from_py_func(
     by_name = {} if signature is not None else dict(kwargs or {})
     shapes = iter(override_flat_arg_shapes or ())
     with graph.as_default(), manager as added, _resource_variables():
-        given = _placeholders(graph, list(args if signature is None else signature), arg_names, shapes)
+        arguments = _placeholders(graph, list(args if signature is None else signature), arg_names, shapes)
         named = {key: _placeholders(graph, [by_name[key]], [key], shapes)[0] for key in sorted(by_name)}
-        graph.structured_input_signature = (tuple(_specs(given)), _specs(named))
+        graph.structured_input_signature = (tuple(_specs(arguments)), _specs(named))
 
         def converted(value: Any) -> Any:
             if value is None:
@@ -155,9 +155,9 @@ def func_graph_from_py_func(
             found = _tensor(value, python_func)
             return found if added is None else added.mark_as_return(found)
 
-        made = python_func(*given, **named)
-        graph.structured_outputs = nest.map_structure(converted, made)
-        graph.outputs = [graph.capture(one) for one in flat_tensors(graph.structured_outputs)]
+        returned = python_func(*arguments, **named)
+        graph.structured_outputs = nest.map_structure(converted, returned)
+        graph.outputs = [graph.capture(item) for item in flat_tensors(graph.structured_outputs)]
     if isinstance(added, AutomaticControlDependencies):
         graph.control_outputs = [op for op in graph.get_operations() if op in added.ops_which_must_run]
     return graph
@@ -187,55 +187,55 @@ def _tensor(value: Any, function: Any) -> Any:
 
 
 def flat_tensors(structure: Any) -> list[Tensor]:
-    """The tensors of a structure, of sparse ones and of slices each part; None is left out.
+    """Return the tensors of a structure, with the parts of sparse tensors and slices; None is left out.
 
     Args:
         structure: the structure.
     """
     leaves = nest.flatten(structure, opens_slices=True)
-    return [one.flow if hasattr(one, "with_flow") else one for one in leaves if one is not None]
+    return [leaf.flow if hasattr(leaf, "with_flow") else leaf for leaf in leaves if leaf is not None]
 
 
 def packed_tensors(structure: Any, tensors: Sequence[Tensor]) -> Any:
-    """A structure like another one, of other tensors.
+    """Return tensors in the given structure.
 
     Args:
         structure: the structure.
-        tensors: what stands for `flat_tensors` of it.
+        tensors: replacements for `flat_tensors` of it.
     """
     left = iter(tensors)
     leaves: list[Any] = []
-    for one in nest.flatten(structure, opens_slices=True):
-        if one is None:
+    for leaf in nest.flatten(structure, opens_slices=True):
+        if leaf is None:
             leaves.append(None)
         else:
-            leaves.append(one.with_flow(next(left)) if hasattr(one, "with_flow") else next(left))
+            leaves.append(leaf.with_flow(next(left)) if hasattr(leaf, "with_flow") else next(left))
     return nest.pack_sequence_as(structure, leaves, opens_slices=True)
 
 
 def _placeholders(graph: FuncGraph, values: list[Any], names: Sequence[str] | None, shapes: Any) -> list[Any]:
-    """The values with a placeholder for each tensor."""
-    made = []
+    """Return the values with tensors replaced by placeholders."""
+    placeholders = []
     for number, value in enumerate(values):
         name = names[number] if names is not None and number < len(names) else "Placeholder"
         leaves: list[Any] = []
-        for one in nest.flatten(value):
+        for leaf in nest.flatten(value):
             shape = next(shapes, None)
-            if isinstance(one, TensorSpec):
+            if isinstance(leaf, TensorSpec):
                 leaves.append(
-                    graph.add_arg(one.dtype, one.shape if shape is None else shape, one.name or name)
+                    graph.add_arg(leaf.dtype, leaf.shape if shape is None else shape, leaf.name or name)
                 )
-            elif isinstance(one, Tensor):
-                dtype = one.dtype.base_dtype
-                leaves.append(graph.add_arg(dtype, one.shape if shape is None else shape, name))
+            elif isinstance(leaf, Tensor):
+                dtype = leaf.dtype.base_dtype
+                leaves.append(graph.add_arg(dtype, leaf.shape if shape is None else shape, name))
             else:
-                leaves.append(one)
-        made.append(nest.pack_sequence_as(value, leaves))
-    return made
+                leaves.append(leaf)
+        placeholders.append(nest.pack_sequence_as(value, leaves))
+    return placeholders
 
 
 def _specs(structure: Any) -> Any:
     return nest.map_structure(
-        lambda one: TensorSpec(one.shape, one.dtype, one.op.name) if isinstance(one, Tensor) else one,
+        lambda item: TensorSpec(item.shape, item.dtype, item.op.name) if isinstance(item, Tensor) else item,
         structure,
     )

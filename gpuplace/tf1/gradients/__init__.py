@@ -1,1 +1,1 @@
-"""Gradient tapes and Hessians."""
+"""Hessians."""

@@ -1,4 +1,4 @@
-"""``tf.hessians``: second derivatives, a row of each at a time.
+"""``tf.hessians``: second derivatives, computed row by row.
 
 Source: tensorflow/python/ops/gradients_impl.py, release 1.15.
 """
@@ -25,7 +25,7 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
 ) -> list[Tensor]:
-    """The Hessians of the sum of ``ys``, for each of ``xs`` by itself.
+    """Return the Hessian of the sum of ``ys`` with respect to each of ``xs`` separately.
 
     >>> import gpuplace as tf
     >>> x = tf.constant([1.0, 2.0])
@@ -35,16 +35,16 @@ def hessians(
     Args:
         ys: a tensor, or a list of them.
         xs: a tensor or variable, or a list of them.
-        name: kept for TensorFlow's arguments.
+        name: ignored; kept for compatibility.
         colocate_gradients_with_ops: place each gradient operation with the operation it belongs to.
-        gate_gradients: let the gradients of one operation wait for each other.
+        gate_gradients: whether the gradients of one operation wait for each other.
         aggregation_method: see ``AggregationMethod``. None: its default.
 
     Returns:
-        One tensor per ``x``, of its type and the shape ``x.shape + x.shape``.
+        One tensor for each ``x``, of its dtype and the shape ``x.shape + x.shape``.
 
     Raises:
-        LookupError: an operation between has no gradient.
+        LookupError: an operation between ``ys`` and ``xs`` has no gradient.
     """
     options = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,
@@ -58,7 +58,7 @@ def hessians(
 
 
 def hessian_vector_product(ys: Any, xs: Any, v: Any) -> list[Tensor | None]:
-    """The Hessian of the sum of ``ys`` times a vector, without the Hessian.
+    """Return the Hessian of the sum of ``ys`` times a vector, without computing the Hessian.
 
     >>> import gpuplace as tf
     >>> x = tf.constant([1.0, 2.0])
@@ -68,14 +68,14 @@ def hessian_vector_product(ys: Any, xs: Any, v: Any) -> list[Tensor | None]:
     Args:
         ys: a tensor, or a list of them.
         xs: a list of tensors or variables.
-        v: a list of tensors of their shapes.
+        v: a list of tensors of the same shapes.
 
     Returns:
-        One tensor per ``x``, of its shape; None where nothing depends on it.
+        One tensor for each ``x``, of its shape; None for an ``x`` that ``ys`` does not depend on.
 
     Raises:
-        ValueError: there are not as many ``v`` as ``xs``.
-        LookupError: an operation between has no gradient.
+        ValueError: ``xs`` and ``v`` have different lengths.
+        LookupError: an operation between ``ys`` and ``xs`` has no gradient.
     """
     if len(xs) != len(v):
         raise ValueError("xs and v must have the same length.")

@@ -1,1 +1,1 @@
-"""What brings data into a graph: queues and the threads that fill them, files and their readers, tables."""
+"""Input of a graph: queues and the threads that fill them, files and their readers, lookup tables."""

@@ -1,4 +1,4 @@
-"""``tf.ConditionalAccumulator`` and its kin: gradients that several steps put together and another one takes.
+"""``tf.ConditionalAccumulator`` and the like: gradients that several steps accumulate and another step takes.
 
 Source: tensorflow/python/ops/data_flow_ops.py, core/kernels/conditional_accumulator_op.cc,
 sparse_conditional_accumulator_op.cc and barrier_ops.cc, release 1.15.
@@ -34,11 +34,11 @@ __all__ = ["Barrier", "ConditionalAccumulator", "ConditionalAccumulatorBase", "S
 
 
 class ConditionalAccumulatorBase:
-    """Gradients of one step, added up until somebody takes them, by a handle.
+    """Base class of accumulators: gradients of one step, summed until they are taken.
 
     Args:
-        dtype: the type of the gradients.
-        shape: their shape; None: it is not known.
+        dtype: dtype of the gradients.
+        shape: their shape; None: unknown.
         accumulator_ref: the handle, a tensor.
     """
 
@@ -56,16 +56,16 @@ class ConditionalAccumulatorBase:
 
     @property
     def name(self) -> str:
-        """The name of the operation that makes the accumulator, without scopes."""
+        """Name of the operation that creates the accumulator, without scopes."""
         return self._name
 
     @property
     def dtype(self) -> DType:
-        """The type of the gradients."""
+        """Dtype of the gradients."""
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """How many gradients are in it.
+        """Return the number of gradients in the accumulator.
 
         Args:
             name: name of the operation.
@@ -79,7 +79,7 @@ class ConditionalAccumulatorBase:
         ).outputs[0]
 
     def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Operation:
-        """Returns an operation that says from which step on gradients are taken.
+        """Return an operation that sets the accumulator's step; gradients of earlier steps are dropped.
 
         Args:
             new_global_step: the step, an integer scalar.
@@ -91,7 +91,7 @@ class ConditionalAccumulatorBase:
 
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
-    """Gradients of one step, added up until somebody takes their mean.
+    """Gradients of one step, summed until their mean is taken.
 
     >>> import gpuplace as tf
     >>> gathered = tf.ConditionalAccumulator(tf.float32, shape=[2])
@@ -103,14 +103,14 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
     [1. 3.]
 
     Args:
-        dtype: the type of the gradients.
+        dtype: dtype of the gradients.
         shape: their shape; None: that of the first one.
-        shared_name: accumulators of the same one are one accumulator; None: its own.
-        name: name of the operation that makes it.
+        shared_name: accumulators that share a name are one; None: unshared.
+        name: name of the operation.
         reduction_type: ``"MEAN"`` or ``"SUM"``.
 
     Raises:
-        ValueError: another ``reduction_type``.
+        ValueError: ``reduction_type`` is unknown.
     """
 
     def __init__(
@@ -125,11 +125,11 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         super().__init__(dtype, shape, handle)
 
     def apply_grad(self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None) -> Operation:
-        """Returns an operation that adds a gradient, unless it is of an earlier step than the accumulator's.
+        """Return an operation that adds a gradient, unless its step is earlier than the accumulator's.
 
         Args:
             grad: the gradient.
-            local_step: the step that it was computed in.
+            local_step: the step in which the gradient was computed.
             name: name of the operation.
 
         Raises:
@@ -147,38 +147,38 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> Tensor:
-        """Takes the mean, once there are enough gradients; then the accumulator is empty, and its step one later.
+        """Take the mean once there are enough gradients; this empties the accumulator and increments its step.
 
         Args:
-            num_required: how many, an int32 scalar.
+            num_required: the number of gradients required, an int32 scalar.
             name: name of the operation.
 
         Raises:
             InvalidArgumentError: at run time, ``num_required`` is not positive.
         """
-        taken = apply_op(
+        mean = apply_op(
             "ResourceAccumulatorTakeGradient",
             name,
             handle=self._accumulator_ref,
             num_required=num_required,
             dtype=self._dtype,
         ).outputs[0]
-        taken.set_shape(self._shape)
-        return taken
+        mean.set_shape(self._shape)
+        return mean
 
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
-    """Sparse gradients of one step, added up until somebody takes the mean of each row.
+    """Sparse gradients of one step, summed until the mean of each row is taken.
 
     Args:
-        dtype: the type of the gradients.
-        shape: their shape, dense; None: it is not known.
-        shared_name: accumulators of the same one are one accumulator; None: its own.
-        name: name of the operation that makes it.
+        dtype: dtype of the gradients.
+        shape: their dense shape; None: unknown.
+        shared_name: accumulators that share a name are one; None: unshared.
+        name: name of the operation.
         reduction_type: ``"MEAN"`` or ``"SUM"``.
 
     Raises:
-        ValueError: another ``reduction_type``.
+        ValueError: ``reduction_type`` is unknown.
     """
 
     def __init__(
@@ -195,11 +195,11 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     def apply_indexed_slices_grad(
         self, grad: IndexedSlices, local_step: TensorLike = 0, name: str | None = None
     ) -> Operation:
-        """Returns an operation that adds a gradient, as `apply_grad`.
+        """Return an operation that adds a gradient, as `apply_grad` does.
 
         Args:
             grad: the gradient.
-            local_step: the step that it was computed in.
+            local_step: the step in which the gradient was computed.
             name: name of the operation.
         """
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
@@ -212,13 +212,13 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         local_step: TensorLike = 0,
         name: str | None = None,
     ) -> Operation:
-        """Returns an operation that adds a gradient, unless it is of an earlier step than the accumulator's.
+        """Return an operation that adds a gradient, unless its step is earlier than the accumulator's.
 
         Args:
-            grad_indices: the numbers of the rows, ascending.
+            grad_indices: the row indices, ascending.
             grad_values: the rows.
-            grad_shape: the shape of the whole; None: it is not known.
-            local_step: the step that it was computed in.
+            grad_shape: the dense shape; None: unknown.
+            local_step: the step in which the gradient was computed.
             name: name of the operation.
 
         Raises:
@@ -238,10 +238,10 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> Any:
-        """Takes the mean of each row, once there are enough gradients.
+        """Take the mean of each row, once there are enough gradients.
 
         Args:
-            num_required: how many, an int32 scalar.
+            num_required: the number of gradients required, an int32 scalar.
             name: name of the operation.
 
         Returns:
@@ -260,10 +260,10 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return tuple(op.outputs)
 
     def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> IndexedSlices:
-        """Takes the mean of each row as ``IndexedSlices``; as `take_grad`.
+        """Take the mean of each row as ``IndexedSlices``; see `take_grad`.
 
         Args:
-            num_required: how many, an int32 scalar.
+            num_required: the number of gradients required, an int32 scalar.
             name: name of the operation.
         """
         indices, values, shape = self.take_grad(num_required, name)
@@ -284,13 +284,13 @@ def _made(
 
 
 class Barrier:
-    """Elements by key, whose components come one by one; complete ones can be taken out.
+    """Elements by key, whose components arrive separately; complete elements can be taken out.
 
     Args:
-        types: the type of each component, or of the only one.
-        shapes: their shapes; None: they are not known.
-        shared_name: barriers of the same one are one barrier; None: its own.
-        name: name of the operation that makes it.
+        types: dtype of each component, or of the only one.
+        shapes: their shapes; None: unknown.
+        shared_name: barriers that share a name are one; None: unshared.
+        name: name of the operation.
 
     Raises:
         ValueError: a shape has no elements.
@@ -321,23 +321,23 @@ class Barrier:
 
     @property
     def name(self) -> str:
-        """The name of the operation that makes the barrier."""
+        """Name of the operation that creates the barrier."""
         return self._barrier_ref.op.name
 
     def insert_many(
         self, component_index: int, keys: TensorLike, values: TensorLike, name: str | None = None
     ) -> Operation:
-        """Returns an operation that sets one component of elements.
+        """Return an operation that inserts one component of several elements.
 
         Args:
-            component_index: its number.
-            keys: a vector of texts.
-            values: a row a key.
+            component_index: index of the component.
+            keys: a string vector.
+            values: one row per key.
             name: name of the operation.
 
         Raises:
-            InvalidArgumentError: at run time, a key has that component already, or shapes do not fit.
-            CancelledError: at run time, the barrier is closed and the key new.
+            InvalidArgumentError: at run time, a key already has this component, or shapes do not fit.
+            CancelledError: at run time, the barrier is closed and a key is new.
         """
         return apply_op(
             "BarrierInsertMany",
@@ -355,19 +355,19 @@ class Barrier:
         timeout: int | None = None,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Takes complete elements out, once there are so many; those first whose first component came first.
+        """Take complete elements out, once there are enough of them, in the order of their first components.
 
         Args:
-            num_elements: how many, an int32 scalar.
-            allow_small_batch: whether fewer will do once the barrier is closed.
+            num_elements: the number of elements, an int32 scalar.
+            allow_small_batch: whether to return fewer once the barrier is closed.
             timeout: not supported, as in TensorFlow.
             name: name of the operation.
 
         Returns:
-            The numbers of the elements, int64 from the least one on; their keys; a tensor for each component.
+            The indices of the elements, int64 from the smallest value up; their keys; a tensor for each component.
 
         Raises:
-            OutOfRangeError: at run time, the barrier is closed and has too few.
+            OutOfRangeError: at run time, the barrier is closed and has too few elements.
         """
         op = apply_op(
             "BarrierTakeMany",
@@ -388,14 +388,14 @@ class Barrier:
         return indices, keys, values
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Returns an operation that lets no new keys in any more.
+        """Return an operation after which the barrier accepts no new keys.
 
         Args:
-            cancel_pending_enqueues: whether incomplete elements are given up; else they may still be completed.
+            cancel_pending_enqueues: whether to drop incomplete elements; otherwise they can still be completed.
             name: name of the operation.
 
         Raises:
-            CancelledError: at run time, it was closed already.
+            CancelledError: at run time, the barrier is already closed.
         """
         return apply_op(
             "BarrierClose",
@@ -405,7 +405,7 @@ class Barrier:
         )
 
     def ready_size(self, name: str | None = None) -> Tensor:
-        """The number of complete elements.
+        """Return the number of complete elements.
 
         Args:
             name: name of the operation.
@@ -413,7 +413,7 @@ class Barrier:
         return self._size("BarrierReadySize", name)
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
-        """The number of elements of which components are missing.
+        """Return the number of elements with missing components.
 
         Args:
             name: name of the operation.
@@ -426,7 +426,7 @@ class Barrier:
 
 _ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"
 _BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"
-"""Their types in the messages about resources."""
+"""Type names in error messages about resources."""
 
 
 @binder("ConditionalAccumulator", "ResourceConditionalAccumulator")
@@ -453,7 +453,7 @@ def _make_barrier(
 def _maker(
     kind: Any, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
-    """What makes a resource of a class at the first call, and gives its handle."""
+    """Return a function that creates a resource in its first call, and returns its handle."""
     is_barrier = kind is accumulators.Barrier
     cls = ResourceHandle if op.outputs[0].dtype is resource else ReferenceHandle
 
@@ -463,21 +463,21 @@ def _maker(
         return kind(name, attrs["dtype"], attrs["shape"], attrs["reduction_type"].decode())
 
     def get() -> ResourceHandle:
-        found, container, name = own_resource(ctx, attrs, make)
-        found.check_same(make(name))
-        return cls(ctx.device, container, name, _BARRIER_TYPE if is_barrier else _ACCUMULATOR_TYPE, found)
+        resource, container, name = own_resource(ctx, attrs, make)
+        resource.check_same(make(name))
+        return cls(ctx.device, container, name, _BARRIER_TYPE if is_barrier else _ACCUMULATOR_TYPE, resource)
 
     return get
 
 
 def _accumulator(handle: Any) -> accumulators.Accumulator:
-    found: accumulators.Accumulator = resource_of(handle, accumulators.Accumulator, _ACCUMULATOR_TYPE)
-    return found
+    accumulator: accumulators.Accumulator = resource_of(handle, accumulators.Accumulator, _ACCUMULATOR_TYPE)
+    return accumulator
 
 
 def _barrier(handle: Any) -> accumulators.Barrier:
-    found: accumulators.Barrier = resource_of(handle, accumulators.Barrier, _BARRIER_TYPE)
-    return found
+    barrier: accumulators.Barrier = resource_of(handle, accumulators.Barrier, _BARRIER_TYPE)
+    return barrier
 
 
 @compute("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")

@@ -1,4 +1,4 @@
-"""Sound: WAV files to samples and back, spectrograms, and cepstral coefficients.
+"""Audio: decoding and encoding of WAV files, spectrograms, and cepstral coefficients.
 
 Source: tensorflow/core/kernels/decode_wav_op.cc, encode_wav_op.cc, spectrogram.cc, mfcc_mel_filterbank.cc, mfcc_dct.cc,
 core/lib/wav/wav_io.cc and core/ops/audio_ops.cc, release 1.15 (formats, formulas).
@@ -27,30 +27,30 @@ __all__ = ["audio_spectrogram", "decode_wav", "encode_wav", "mfcc"]
 
 
 class DecodeWav(NamedTuple):
-    """The result of ``decode_wav``."""
+    """Result of ``decode_wav``."""
 
     audio: Tensor
     """Samples, from -1 to 1."""
     sample_rate: Tensor
-    """Samples a second."""
+    """Samples per second."""
 
 
 def decode_wav(
     contents: TensorLike, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
 ) -> DecodeWav:
-    """Returns the samples of a WAV file.
+    """Decode a WAV file.
 
     Args:
-        contents: the bytes of the file, a string scalar: PCM of 16 bits.
-        desired_channels: how many channels the result has: the last one is repeated. -1: as in the file.
-        desired_samples: how many samples: the rest is left out, or filled up with zeros. -1: as in the file.
+        contents: the bytes of the file, a string scalar: 16-bit PCM.
+        desired_channels: number of channels in the result; the last one is repeated. -1: as in the file.
+        desired_samples: number of samples; the rest is dropped, or padded with zeros. -1: as in the file.
         name: name of the op.
 
     Returns:
         ``audio``, float32 ``[samples, channels]`` from -1 to 1, and ``sample_rate``, an int32 scalar.
 
     Raises:
-        InvalidArgumentError: when it runs: it is no such file.
+        InvalidArgumentError: at run time, it is not such a file.
     """
     return DecodeWav(
         *apply_op(
@@ -64,18 +64,18 @@ def decode_wav(
 
 
 def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the bytes of a WAV file.
+    """Encode a WAV file.
 
     Args:
-        audio: float32 ``[samples, channels]``, from -1 to 1; what is beyond is cut.
-        sample_rate: samples a second, an int32 scalar.
+        audio: float32 ``[samples, channels]``; values are clipped to -1 to 1.
+        sample_rate: samples per second, an int32 scalar.
         name: name of the op.
 
     Returns:
-        A string scalar: PCM of 16 bits.
+        A string scalar: 16-bit PCM.
 
     Raises:
-        InvalidArgumentError: when it runs: the shapes are others, or there are no samples.
+        InvalidArgumentError: at run time, the shapes are wrong, or there are no samples.
     """
     return new("EncodeWav", name, audio=audio, sample_rate=sample_rate)
 
@@ -83,17 +83,17 @@ def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = No
 def audio_spectrogram(
     input: TensorLike, window_size: int, stride: int, magnitude_squared: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns how strong each frequency is in each piece of a signal.
+    """Return the spectrogram of a signal: the magnitude of each frequency in each window.
 
     Args:
         input: float32 ``[samples, channels]``.
-        window_size: samples of a piece, 2 or more.
-        stride: samples from the beginning of a piece to that of the next one.
-        magnitude_squared: whether to give squares.
+        window_size: number of samples in a window, 2 or more.
+        stride: samples from the start of a window to the start of the next.
+        magnitude_squared: whether to return squared magnitudes.
         name: name of the op.
 
     Returns:
-        float32 ``[channels, pieces, frequencies]``; half of the power of two that holds a piece, and one.
+        float32 ``[channels, windows, n // 2 + 1]``, for the smallest power of two ``n`` that holds a window.
     """
     return new(
         "AudioSpectrogram",
@@ -110,19 +110,19 @@ def mfcc(
     lower_frequency_limit: float = 20, filterbank_channel_count: int = 40, dct_coefficient_count: int = 13,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the mel-frequency cepstral coefficients of spectrograms of squared magnitudes.
+    """Return the mel-frequency cepstral coefficients of spectrograms of squared magnitudes.
 
     Args:
-        spectrogram: float32 ``[channels, pieces, frequencies]``.
-        sample_rate: samples a second, an int32 scalar.
-        upper_frequency_limit: highest frequency that counts, in hertz.
-        lower_frequency_limit: lowest one.
-        filterbank_channel_count: bands of the mel scale.
-        dct_coefficient_count: how many coefficients.
+        spectrogram: float32 ``[channels, windows, frequencies]``.
+        sample_rate: samples per second, an int32 scalar.
+        upper_frequency_limit: highest frequency used, in hertz.
+        lower_frequency_limit: lowest frequency used, in hertz.
+        filterbank_channel_count: number of mel bands.
+        dct_coefficient_count: number of coefficients.
         name: name of the op.
 
     Returns:
-        float32 ``[channels, pieces, dct_coefficient_count]``.
+        float32 ``[channels, windows, dct_coefficient_count]``.
     """
     return new(
         "Mfcc", name, spectrogram=spectrogram, sample_rate=sample_rate, upper_frequency_limit=upper_frequency_limit,
@@ -135,7 +135,7 @@ def mfcc(
 
 
 def _chunks(data: bytes) -> tuple[tuple[int, int, int], bytes]:
-    """(channels, samples a second, bits) and the samples of a file."""
+    """Return (channels, samples per second, bits) and the samples of a file."""
     if data[:4] != b"RIFF":
         raise InvalidArgumentError.of(
             f"Header mismatch: Expected RIFF but found {data[:4].decode(errors='replace')}"
@@ -144,7 +144,7 @@ def _chunks(data: bytes) -> tuple[tuple[int, int, int], bytes]:
         raise InvalidArgumentError.of(
             f"Header mismatch: Expected WAVE but found {data[8:12].decode(errors='replace')}"
         )
-    at, found = 12, None
+    at, header = 12, None
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         at += 8
@@ -165,13 +165,13 @@ def _chunks(data: bytes) -> tuple[tuple[int, int, int], bytes]:
                     f"Bad bytes per second in WAV header: Expected {per_sample * rate} but got {per_second}"
                     f" (sample_rate={rate}, bytes_per_sample={per_sample})"
                 )
-            found = (channels, rate, bits)
+            header = (channels, rate, bits)
         elif name == b"data":
-            if found is None:
+            if header is None:
                 raise InvalidArgumentError.of("Data chunk of WAV file comes before its header")
             if at + size > len(data):
                 raise InvalidArgumentError.of(f"Data too short when trying to read {size} bytes of samples")
-            return found, data[at : at + size]
+            return header, data[at : at + size]
         at += size
     raise InvalidArgumentError.of("No data chunk found in WAV file")
 
@@ -244,15 +244,15 @@ def _audio_spectrogram(
         raise InvalidArgumentError.of(f"window length must be at least 2, got {window_size}")
     if stride < 1:
         raise InvalidArgumentError.of(f"stride must be strictly positive, got {stride}")
-    taken = _power_of_two(window_size)
+    fft_length = _power_of_two(window_size)
     count = max(0, 1 + (len(input) - window_size) // stride)
     channels = xp.ascontiguousarray(input.T).astype("float64")
     if not count:
-        return xp.zeros((len(channels), 0, taken // 2 + 1), input.dtype)
+        return xp.zeros((len(channels), 0, fft_length // 2 + 1), input.dtype)
     window = 0.5 - 0.5 * xp.cos(2 * math.pi * xp.arange(window_size) / window_size)
     places = xp.arange(count)[:, None] * stride + xp.arange(window_size)
-    found = xp.fft.rfft(channels[:, places] * window, taken)
-    squares = found.real**2 + found.imag**2
+    spectrum = xp.fft.rfft(channels[:, places] * window, fft_length)
+    squares = spectrum.real**2 + spectrum.imag**2
     return (squares if magnitude_squared else xp.sqrt(squares)).astype(input.dtype)
 
 
@@ -266,7 +266,7 @@ def _audio_spectrogram_shape(op: Operation) -> list[TensorShape]:
 
 
 def _bands(frequencies: int, rate: float, low: float, high: float, count: int) -> Any:
-    """How much each frequency adds to each band, ``[frequencies, bands]``: triangles of the mel scale."""
+    """Return the weight of each frequency in each band, ``[frequencies, bands]``: triangles on the mel scale."""
     if frequencies < 2 or low < 0 or low >= high:
         raise InvalidArgumentError.of(
             f"Mel filterbank initialization failed for spectrogram of {frequencies} frequencies, from {low} to {high}"
@@ -303,15 +303,15 @@ def _mfcc(
         )
     if sample_rate.ndim:
         raise InvalidArgumentError.of(f"sample_rate should be a scalar, got shape {list(sample_rate.shape)}")
-    count, wanted = filterbank_channel_count, dct_coefficient_count
+    count, coefficients = filterbank_channel_count, dct_coefficient_count
     limits = (lower_frequency_limit, upper_frequency_limit)
-    if not 0 < wanted <= count:
+    if not 0 < coefficients <= count:
         raise InvalidArgumentError.of(
             "DCT coefficient count must be positive and at most the filterbank channel count"
         )
     bands = xp.asarray(_bands(spectrogram.shape[-1], float(sample_rate), *limits, count))
     energies = xp.log(xp.maximum(xp.sqrt(spectrogram.astype("float64")) @ bands, 1e-12))
-    waves = xp.cos(xp.arange(wanted)[None, :] * (math.pi / count) * (xp.arange(count)[:, None] + 0.5))
+    waves = xp.cos(xp.arange(coefficients)[None, :] * (math.pi / count) * (xp.arange(count)[:, None] + 0.5))
     return (energies @ (math.sqrt(2.0 / count) * waves)).astype(spectrogram.dtype)
 
 

@@ -1,4 +1,4 @@
-"""``tf.train.batch`` and its kin: elements that threads put into a queue, taken out several at a time.
+"""``tf.train.batch`` and the like: threads put elements into a queue, which are taken out in batches.
 
 Source: tensorflow/python/training/input.py, release 1.15.
 """
@@ -39,33 +39,33 @@ __all__ = [
 ]  # fmt: skip
 
 
-def tensors_of(tensors: Any, who: str = "batch()") -> list[Tensor]:
-    """The tensors of a list, or of a dict in the order of its keys.
+def tensor_list(tensors: Any, who: str = "batch()") -> list[Tensor]:
+    """Return the tensors of a list, or of a dict in the order of its keys.
 
     Args:
         tensors: the list or dict.
-        who: what asks for them, for the error.
+        who: the caller, for error messages.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no tensors.
     """
-    found = (
+    tensor_items = (
         [tensors[key] for key in sorted(tensors, key=str)] if isinstance(tensors, Mapping) else list(tensors)
     )
-    if not found:
+    if not tensor_items:
         raise ValueError(f"Expected at least one tensor in {who}.")
-    return found
+    return tensor_items
 
 
-def keep_of(keep_input: Any, enqueue_many: bool) -> Tensor:
-    """Whether elements are kept, as a tensor.
+def keep_input_tensor(keep_input: Any, enqueue_many: bool) -> Tensor:
+    """Return ``keep_input`` as a tensor.
 
     Args:
-        keep_input: whether they are.
-        enqueue_many: whether there are several at a time.
+        keep_input: whether to keep elements.
+        enqueue_many: whether the tensors have one row per element.
 
     Raises:
-        ValueError: its rank is not known, or does not fit.
+        ValueError: its rank is unknown, or does not fit.
     """
     keep = convert_to_tensor(keep_input)
     if keep.shape.ndims is None:
@@ -78,15 +78,15 @@ def keep_of(keep_input: Any, enqueue_many: bool) -> Tensor:
 
 
 def element_shapes(lists: Sequence[Sequence[Tensor]], shapes: Any, enqueue_many: bool) -> Any:
-    """The shapes of an element's components.
+    """Return the shapes of an element's components.
 
     Args:
-        lists: the tensors, one list for each way that elements come.
-        shapes: what was given; None: nothing.
-        enqueue_many: whether the tensors have a row for each element.
+        lists: lists of tensors, one for each source.
+        shapes: the given shapes; None: use those of the tensors.
+        enqueue_many: whether the tensors have one row per element.
 
     Raises:
-        ValueError: a rank is not known.
+        ValueError: a rank is unknown.
     """
     if shapes is not None:
         return shapes
@@ -94,59 +94,61 @@ def element_shapes(lists: Sequence[Sequence[Tensor]], shapes: Any, enqueue_many:
         for tensor in tensors:
             if tensor.shape.ndims is None:
                 raise ValueError(f"Cannot infer Tensor's rank: {tensor}")
-    found = []
+    shapes_found = []
     for column in zip(*lists, strict=True):
         merged = [
             tensor.shape.with_rank_at_least(1)[1:] if enqueue_many else tensor.shape for tensor in column
         ]
         for shape in merged[1:]:
             merged[0].merge_with(shape)
-        found.append(merged[0])
-    return found
+        shapes_found.append(merged[0])
+    return shapes_found
 
 
 def _enqueue_op(queue: QueueBase, tensors: Sequence[Tensor], enqueue_many: bool, keep: Tensor) -> Operation:
-    """What puts tensors into the queue where they are to be kept."""
+    """Return an operation that enqueues tensors if they are to be kept."""
     put: Callable[[Any], Operation] = queue.enqueue_many if enqueue_many else queue.enqueue
     if keep.shape.ndims == 1:
         which = cast(keep, int32)
         return put([dynamic_partition(tensor, which, num_partitions=2)[1] for tensor in tensors])
-    known = constant_value(keep)
-    if known is not None:
-        return put(list(tensors)) if known else no_op()
-    made: Operation = cond(keep, lambda: put(list(tensors)), no_op)
-    return made
+    static_keep = constant_value(keep)
+    if static_keep is not None:
+        return put(list(tensors)) if static_keep else no_op()
+    enqueue: Operation = cond(keep, lambda: put(list(tensors)), no_op)
+    return enqueue
 
 
-class _Map:
-    """Where sparse tensors wait while a queue holds their numbers.
+class _SparseMap:
+    """A map that stores sparse tensors while the queue holds their handles.
 
     Args:
-        op: the operation that puts them there.
-        rank: their rank; None: not known.
+        op: the operation that stores the tensors.
+        rank: their rank; None: unknown.
     """
 
     def __init__(self, op: Operation, rank: int | None) -> None:
         self.op, self._rank = op, rank
 
     def take(self, numbers: Tensor) -> SparseTensor:
-        """The sparse tensors of a column of numbers, one after the other along a new first axis."""
+        """Return the sparse tensors of a column of handles, concatenated along a new first axis."""
         return take_many_sparse_from_tensors_map(
             self.op, squeeze(numbers, [1]), None if self._rank is None else self._rank + 1
         )
 
 
-def _numbers_of(sparse: SparseTensor, many: bool, keep: Tensor, known: _Map | None) -> tuple[Tensor, _Map]:
-    """Numbers for a sparse tensor, or for each of its rows, a column; and where it waits.
+def _numbers_of(
+    sparse: SparseTensor, many: bool, keep: Tensor, stored: _SparseMap | None
+) -> tuple[Tensor, _SparseMap]:
+    """Return a handle for a sparse tensor, or a column of handles for its rows, and the map that stores it.
 
     Raises:
-        TypeError: it is never kept.
+        TypeError: the tensor is never kept.
     """
-    shared_name = None if known is None else shared_name_of(known.op)
+    shared_name = None if stored is None else shared_name_of(stored.op)
 
-    def store(one: SparseTensor) -> Tensor:
+    def store(sparse_tensor: SparseTensor) -> Tensor:
         add = add_many_sparse_to_tensors_map if many else add_sparse_to_tensors_map
-        return add(one, shared_name=shared_name)
+        return add(sparse_tensor, shared_name=shared_name)
 
     def none() -> Any:
         if not many:
@@ -163,38 +165,38 @@ def _numbers_of(sparse: SparseTensor, many: bool, keep: Tensor, known: _Map | No
         numbers = store(sparse)
     else:
         raise TypeError(
-            "Sparse tensors cannot be batched where keep_input is always False: nothing is ever stored"
+            "Sparse tensors cannot be batched if keep_input is always False: nothing would be stored"
         )
     numbers.set_shape([None] if many else [])
     rank = sparse.dense_shape.shape.with_rank(1)[0].value
     maker = numbers.op.inputs[1].op if numbers.op.type == "Merge" else numbers.op
-    found = _Map(maker, None if rank is None else rank - 1 if many else rank)
-    return expand_dims(numbers, [-1]), found
+    stored = _SparseMap(maker, None if rank is None else rank - 1 if many else rank)
+    return expand_dims(numbers, [-1]), stored
 
 
 class _Batches:
-    """Makes the queue of a function of this module and what fills it.
+    """The queue of a function of this module, and its queue runner.
 
     Args:
-        lists: the tensors of each element that is put in, one list for each way.
-        threads: how many threads put in each of them.
-        keep_input: whether they are put in.
-        enqueue_many: whether the tensors have a row for each element.
-        shapes: of an element; None: as the tensors say.
+        lists: the tensors of an element, one list for each source.
+        threads: number of threads for each source.
+        keep_input: whether to enqueue the elements.
+        enqueue_many: whether the tensors have one row per element.
+        shapes: shapes of an element; None: those of the tensors.
     """
 
     def __init__(
         self, lists: Sequence[Any], threads: int, keep_input: Any, enqueue_many: bool, shapes: Any
     ) -> None:
-        given = [
-            [one if isinstance(one, SparseTensor) else convert_to_tensor(one) for one in tensors]
+        converted = [
+            [tensor if isinstance(tensor, SparseTensor) else convert_to_tensor(tensor) for tensor in tensors]
             for tensors in lists
         ]
         self._threads = threads
         self._many = enqueue_many
-        self._keep = keep_of(keep_input, enqueue_many)
-        self._maps: list[_Map | None] = [None] * len(given[0])
-        self._lists = [self._stored(tensors) for tensors in given]
+        self._keep = keep_input_tensor(keep_input, enqueue_many)
+        self._maps: list[_SparseMap | None] = [None] * len(converted[0])
+        self._lists = [self._stored(tensors) for tensors in converted]
         for column in zip(*self._lists, strict=True):
             for tensor in column[1:]:
                 one, other = column[0].dtype.base_dtype, tensor.dtype.base_dtype
@@ -204,57 +206,55 @@ class _Batches:
         self.shapes = element_shapes(self._lists, shapes, enqueue_many)
 
     def _stored(self, tensors: Sequence[Any]) -> list[Tensor]:
-        """The tensors, with the numbers of sparse ones in their place."""
+        """Return the tensors, with sparse ones replaced by their handles."""
         result = []
         for column, tensor in enumerate(tensors):
             if isinstance(tensor, SparseTensor):
-                known = self._maps[column]
-                tensor, found = _numbers_of(tensor, self._many, self._keep, known)
-                self._maps[column] = known or found
+                tensor_map_before = self._maps[column]
+                tensor, tensor_map = _numbers_of(tensor, self._many, self._keep, tensor_map_before)
+                self._maps[column] = tensor_map_before or tensor_map
             result.append(tensor)
         return result
 
     def taken(self, queue: QueueBase, batch_size: TensorLike, may_be_smaller: bool, name: str) -> list[Any]:
-        """A batch, the sparse tensors made of their numbers.
+        """Return a batch, with sparse tensors restored from their handles.
 
         Args:
-            queue: what it is taken from.
-            batch_size: how many elements.
-            may_be_smaller: whether they may be fewer at the end.
+            queue: the queue.
+            batch_size: number of elements.
+            may_be_smaller: whether the last batch may have fewer elements.
             name: name of the operation.
         """
         take = queue.dequeue_up_to if may_be_smaller else queue.dequeue_many
-        found = take(batch_size, name=name)
-        values = list(found) if isinstance(found, list | tuple) else [found]
+        components = take(batch_size, name=name)
+        values = list(components) if isinstance(components, list | tuple) else [components]
         if not any(self._maps):
             return values
         restored = [
-            value if kept is None else kept.take(value)
-            for value, kept in zip(values, self._maps, strict=True)
+            value if tensor_map is None else tensor_map.take(value)
+            for value, tensor_map in zip(values, self._maps, strict=True)
         ]
-        parts = [
-            part for one in restored for part in (parts_of(one) if isinstance(one, SparseTensor) else [one])
-        ]
+        parts = [part for x in restored for part in (parts_of(x) if isinstance(x, SparseTensor) else [x])]
 
         def after_all(value: Any) -> Any:
             if isinstance(value, SparseTensor):
                 return SparseTensor(*(with_dependencies(parts, part) for part in parts_of(value)))
             return with_dependencies(parts, value)
 
-        return [after_all(one) for one in restored]
+        return [after_all(tensor) for tensor in restored]
 
     def fill(self, queue: QueueBase) -> None:
-        """Adds the queue runner."""
+        """Add the queue runner."""
         ops = [_enqueue_op(queue, tensors, self._many, self._keep) for tensors in self._lists]
         add_queue_runner(QueueRunner(queue, ops * self._threads))
 
 
-def like(values: list[Any], form: Any) -> Any:
-    """A batch in the form of what was put in.
+def in_structure_of(values: list[Any], form: Any) -> Any:
+    """Return a batch in the structure of the inputs.
 
     Args:
-        values: its tensors.
-        form: what was put in: a list or dict.
+        values: the tensors of the batch.
+        form: the inputs: a list or dict.
     """
     if isinstance(form, Mapping):
         return dict(zip(sorted(form, key=str), values, strict=True))
@@ -269,10 +269,10 @@ def _lists_of(tensors_list: Any) -> list[list[Tensor]]:
     if not tensors_list:
         raise ValueError("Expected at least one set of tensors")
     first = tensors_list[0]
-    if isinstance(first, Mapping) and any(set(one) != set(first) for one in tensors_list[1:]):
+    if isinstance(first, Mapping) and any(set(tensor) != set(first) for tensor in tensors_list[1:]):
         raise ValueError("All dictionaries in tensors_list must have the same keys")
-    lists = [tensors_of(one) for one in tensors_list]
-    if any(len(one) != len(lists[0]) for one in lists[1:]):
+    lists = [tensor_list(tensor) for tensor in tensors_list]
+    if any(len(group) != len(lists[0]) for group in lists[1:]):
         raise ValueError("All lists in tensors_list must have the same number of tensors")
     return lists
 
@@ -282,14 +282,14 @@ def _in_order(
     capacity: int, enqueue_many: bool, shapes: Any, dynamic_pad: bool, may_be_smaller: bool,
     shared_name: str | None, name: str | None,
 ) -> Any:  # fmt: skip
-    """What ``batch`` and ``batch_join`` do."""
+    """Implement ``batch`` and ``batch_join``."""
     with name_scope(name, scope, [*_flat(lists), keep_input]) as full:
         batches = _Batches(lists, num_threads, keep_input, enqueue_many, shapes)
         make = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         queue = make(capacity, batches.dtypes, batches.shapes, shared_name=shared_name)
         batches.fill(queue)
         fullness_summary(f"fraction_of_{capacity}_full", cast(queue.size(), float32) * (1.0 / capacity))
-        return like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
+        return in_structure_of(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
 
 
 def _shuffled(
@@ -297,7 +297,7 @@ def _shuffled(
     keep_input: Any, num_threads: int, seed: int | None, enqueue_many: bool, shapes: Any, may_be_smaller: bool,
     shared_name: str | None, name: str | None,
 ) -> Any:  # fmt: skip
-    """What ``shuffle_batch`` and ``shuffle_batch_join`` do."""
+    """Implement ``shuffle_batch`` and ``shuffle_batch_join``."""
     with name_scope(name, scope, [*_flat(lists), keep_input]) as full:
         if capacity <= min_after_dequeue:
             raise ValueError(
@@ -311,7 +311,7 @@ def _shuffled(
         over = capacity - min_after_dequeue
         part = cast(maximum(0, queue.size() - min_after_dequeue), float32) * (1.0 / over)
         fullness_summary(f"fraction_over_{min_after_dequeue}_of_{over}_full", part)
-        return like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
+        return in_structure_of(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
 
 
 def batch(
@@ -319,25 +319,25 @@ def batch(
     shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns several values of tensors, one after the other, joined; a thread computes them beforehand.
+    """Return batches of consecutive values of tensors; threads compute them in advance.
 
     Args:
         tensors: a list or dict of tensors.
-        batch_size: how many values are joined.
-        num_threads: how many threads compute them; with more than one their order is not defined.
-        capacity: the most values that are kept.
-        enqueue_many: whether each tensor has a row for each value.
-        shapes: shapes of the values; None: those of the tensors, which are fully known then.
-        dynamic_pad: whether values of different sizes are padded with zeros.
-        allow_smaller_final_batch: whether the last values are joined when they are too few.
-        shared_name: queues of the same one, in a session, are one queue.
+        batch_size: number of values in a batch.
+        num_threads: number of threads; with more than one the order is undefined.
+        capacity: maximum number of values in the queue.
+        enqueue_many: whether each tensor has one row per value.
+        shapes: shapes of the values; None: those of the tensors, which must be fully known.
+        dynamic_pad: whether to pad values of different sizes with zeros.
+        allow_smaller_final_batch: whether to return a last batch with fewer values.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the scope.
 
     Returns:
-        A list or dict of tensors with one dimension more, ``batch_size``; a tensor for a list of one.
+        A list or dict of tensors with a new first axis, ``batch_size``; a tensor for a list of one.
 
     Raises:
-        ValueError: there are no tensors, or their shapes are not known.
+        ValueError: there are no tensors, or their shapes are unknown.
         OutOfRangeError: at run time, there are no more values.
     """
     return maybe_batch(
@@ -351,11 +351,11 @@ def maybe_batch(
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns values joined as ``batch`` does, without those that are not to be kept.
+    """Return batches as ``batch`` does, of the values that are to be kept.
 
     Args:
         tensors: as for ``batch``.
-        keep_input: a bool, whether a value is kept; with ``enqueue_many`` also a vector, one for each row.
+        keep_input: a bool, whether to keep a value; with ``enqueue_many`` also a vector, one for each row.
         batch_size: as for ``batch``.
         num_threads: as for ``batch``.
         capacity: as for ``batch``.
@@ -367,12 +367,12 @@ def maybe_batch(
         name: name of the scope.
 
     Returns:
-        As ``batch``.
+        As for ``batch``.
 
     Raises:
-        ValueError: as ``batch``, or ``keep_input`` has another rank.
+        ValueError: as for ``batch``, or ``keep_input`` has another rank.
     """
-    lists = [tensors_of(tensors)]
+    lists = [tensor_list(tensors)]
     return _in_order(
         "batch", tensors, lists, batch_size, keep_input, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
         allow_smaller_final_batch, shared_name, name,
@@ -384,7 +384,7 @@ def batch_join(
     dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns values joined as ``batch`` does, of several lists of tensors, each computed by a thread of its own.
+    """Return batches as ``batch`` does, of several lists of tensors, each with its own thread.
 
     Args:
         tensors_list: a list of lists or dicts of tensors.
@@ -398,11 +398,11 @@ def batch_join(
         name: name of the scope.
 
     Returns:
-        As ``batch``.
+        As for ``batch``.
 
     Raises:
-        ValueError: as ``batch``, or the lists differ in length, or the dicts in keys.
-        TypeError: the lists differ in types.
+        ValueError: as for ``batch``, or the lists differ in length, or the dicts in keys.
+        TypeError: the lists differ in dtypes.
     """
     return maybe_batch_join(
         tensors_list, True, batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
@@ -415,7 +415,7 @@ def maybe_batch_join(
     shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns values joined as ``batch_join`` does, without those that are not to be kept.
+    """Return batches as ``batch_join`` does, of the values that are to be kept.
 
     Args:
         tensors_list: as for ``batch_join``.
@@ -430,11 +430,11 @@ def maybe_batch_join(
         name: name of the scope.
 
     Returns:
-        As ``batch``.
+        As for ``batch``.
 
     Raises:
-        ValueError: as ``batch_join`` and ``maybe_batch``.
-        TypeError: as ``batch_join``.
+        ValueError: as for ``batch_join`` and ``maybe_batch``.
+        TypeError: as for ``batch_join``.
     """
     lists = _lists_of(tensors_list)
     return _in_order(
@@ -448,13 +448,13 @@ def shuffle_batch(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns values joined as ``batch`` does, in random order.
+    """Return batches as ``batch`` does, in random order.
 
     Args:
         tensors: as for ``batch``.
         batch_size: as for ``batch``.
         capacity: as for ``batch``.
-        min_after_dequeue: so many values stay in the queue, so that there is something to shuffle.
+        min_after_dequeue: number of values that stay in the queue, for a good shuffle.
         num_threads: as for ``batch``.
         seed: the seed of the order.
         enqueue_many: as for ``batch``.
@@ -464,10 +464,10 @@ def shuffle_batch(
         name: name of the scope.
 
     Returns:
-        As ``batch``.
+        As for ``batch``.
 
     Raises:
-        ValueError: as ``batch``, or ``capacity`` is not above ``min_after_dequeue``.
+        ValueError: as for ``batch``, or ``capacity`` is not above ``min_after_dequeue``.
     """
     return maybe_shuffle_batch(
         tensors, batch_size, capacity, min_after_dequeue, True, num_threads, seed, enqueue_many, shapes,
@@ -480,7 +480,7 @@ def maybe_shuffle_batch(
     num_threads: int = 1, seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns values joined as ``shuffle_batch`` does, without those that are not to be kept.
+    """Return batches as ``shuffle_batch`` does, of the values that are to be kept.
 
     Args:
         tensors: as for ``batch``.
@@ -497,12 +497,12 @@ def maybe_shuffle_batch(
         name: name of the scope.
 
     Returns:
-        As ``batch``.
+        As for ``batch``.
 
     Raises:
-        ValueError: as ``shuffle_batch`` and ``maybe_batch``.
+        ValueError: as for ``shuffle_batch`` and ``maybe_batch``.
     """
-    lists = [tensors_of(tensors)]
+    lists = [tensor_list(tensors)]
     return _shuffled(
         "shuffle_batch", tensors, lists, batch_size, capacity, min_after_dequeue, keep_input, num_threads, seed,
         enqueue_many, shapes, allow_smaller_final_batch, shared_name, name,
@@ -514,7 +514,7 @@ def shuffle_batch_join(
     enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns values joined as ``batch_join`` does, in random order.
+    """Return batches as ``batch_join`` does, in random order.
 
     Args:
         tensors_list: as for ``batch_join``.
@@ -529,11 +529,11 @@ def shuffle_batch_join(
         name: name of the scope.
 
     Returns:
-        As ``batch``.
+        As for ``batch``.
 
     Raises:
-        ValueError: as ``batch_join`` and ``shuffle_batch``.
-        TypeError: as ``batch_join``.
+        ValueError: as for ``batch_join`` and ``shuffle_batch``.
+        TypeError: as for ``batch_join``.
     """
     return maybe_shuffle_batch_join(
         tensors_list, batch_size, capacity, min_after_dequeue, True, seed, enqueue_many, shapes,
@@ -546,7 +546,7 @@ def maybe_shuffle_batch_join(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Returns values joined as ``shuffle_batch_join`` does, without those that are not to be kept.
+    """Return batches as ``shuffle_batch_join`` does, of the values that are to be kept.
 
     Args:
         tensors_list: as for ``batch_join``.
@@ -562,11 +562,11 @@ def maybe_shuffle_batch_join(
         name: name of the scope.
 
     Returns:
-        As ``batch``.
+        As for ``batch``.
 
     Raises:
-        ValueError: as ``shuffle_batch_join`` and ``maybe_batch``.
-        TypeError: as ``batch_join``.
+        ValueError: as for ``shuffle_batch_join`` and ``maybe_batch``.
+        TypeError: as for ``batch_join``.
     """
     lists = _lists_of(tensors_list)
     return _shuffled(

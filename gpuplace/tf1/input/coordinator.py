@@ -1,4 +1,4 @@
-"""``tf.train.Coordinator``: several threads that are to stop together.
+"""``tf.train.Coordinator``: threads that stop together.
 
 Source: tensorflow/python/training/coordinator.py, release 1.15.
 """
@@ -18,13 +18,13 @@ from gpuplace.errors import OutOfRangeError
 __all__ = ["Coordinator", "LooperThread"]
 
 _LOOK_AGAIN_S = 0.1
-"""How often ``join`` looks whether threads have ended by themselves, in seconds."""
+"""Interval in seconds at which ``join`` checks whether threads have ended on their own."""
 
 _log = logging.getLogger("tensorflow")
 
 
 class Coordinator:
-    """Tells threads when to stop, waits for them, and hands on the first error that one reports.
+    """A coordinator that signals threads to stop, waits for them, and re-raises the first reported error.
 
     >>> import threading
     >>> coord = Coordinator()
@@ -35,7 +35,7 @@ class Coordinator:
     True
 
     Args:
-        clean_stop_exception_types: a tuple of classes of errors that mean that all is done; None: ``OutOfRangeError``.
+        clean_stop_exception_types: a tuple of exceptions that count as a clean stop; None: ``OutOfRangeError``.
     """
 
     def __init__(self, clean_stop_exception_types: tuple[type[BaseException], ...] | None = None) -> None:
@@ -49,14 +49,13 @@ class Coordinator:
         self._threads: set[threading.Thread] = set()
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks the threads to stop.
+        """Ask the threads to stop.
 
         Args:
-            ex: the error because of which they should, which ``join`` then raises: an exception, or what
-                ``sys.exc_info()`` gives; None: there is none.
+            ex: the error for ``join`` to raise: an exception, or a result of ``sys.exc_info()``; None: no error.
 
         Raises:
-            BaseException: the error itself, where nobody will call ``join`` any more.
+            BaseException: the error itself, if ``join`` has already ended.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         if isinstance(error, self._clean):
@@ -75,14 +74,14 @@ class Coordinator:
                 self._stop.set()
 
     def clear_stop(self) -> None:
-        """Takes back that threads should stop; after that ``join`` can be used again."""
+        """Clear the stop signal; after that ``join`` can be used again."""
         with self._lock:
             self._joined = False
             self._error = None
             self._stop.clear()
 
     def should_stop(self) -> bool:
-        """Whether threads are asked to stop.
+        """Return whether threads have been asked to stop.
 
         Returns:
             True after ``request_stop``.
@@ -91,7 +90,7 @@ class Coordinator:
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """A block that asks all threads to stop when it raises an error, which does not go any further.
+        """Open a block that stops all threads if it raises an error, and suppresses the error.
 
         Returns:
             A context manager.
@@ -102,18 +101,18 @@ class Coordinator:
             self.request_stop(ex=sys.exc_info())
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits until threads are asked to stop.
+        """Wait until threads are asked to stop.
 
         Args:
-            timeout: the most seconds; None: any number.
+            timeout: maximum time in seconds; None: unlimited.
 
         Returns:
-            Whether they are.
+            Whether they have been asked to stop.
         """
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Adds a thread to those that ``join`` waits for.
+        """Add a thread to those that ``join`` waits for.
 
         Args:
             thread: the thread.
@@ -125,16 +124,16 @@ class Coordinator:
         self, threads: Iterable[threading.Thread] | None = None, stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:  # fmt: skip
-        """Waits until threads have ended: first until they are asked to stop, then for a limited time.
+        """Wait until threads have ended: first until they are asked to stop, then for a limited time.
 
         Args:
-            threads: the threads, besides those that are registered.
-            stop_grace_period_secs: the seconds they have to end in when they are asked to.
-            ignore_live_threads: whether nothing is said where one goes on after that.
+            threads: the threads, in addition to the registered ones.
+            stop_grace_period_secs: the time that they have to stop, in seconds.
+            ignore_live_threads: whether to ignore threads that are still running after that.
 
         Raises:
-            RuntimeError: a thread went on.
-            BaseException: what was given to ``request_stop``.
+            RuntimeError: a thread is still running.
+            BaseException: the error given to ``request_stop``.
         """
         with self._lock:
             waited_for = list(self._threads.union(threads or ()))
@@ -162,10 +161,10 @@ class Coordinator:
         return self._joined
 
     def raise_requested_exception(self) -> None:
-        """Raises what was given to ``request_stop``; does nothing where nothing was.
+        """Raise the error given to ``request_stop``, if any.
 
         Raises:
-            BaseException: that error.
+            BaseException: the error.
         """
         with self._lock:
             error = self._error
@@ -174,17 +173,17 @@ class Coordinator:
 
 
 class LooperThread(threading.Thread):
-    """A thread that calls a function again and again until its coordinator asks it to stop.
+    """A thread that calls a function repeatedly until its coordinator stops it.
 
     Args:
         coord: the coordinator.
-        timer_interval_secs: seconds from one call to the next; None: one after the other.
+        timer_interval_secs: seconds between two calls; None: no delay.
         target: the function; None: ``run_loop`` of a subclass.
-        args: its positional arguments; None: none.
-        kwargs: its keyword arguments; None: none.
+        args: its positional arguments, or None.
+        kwargs: its keyword arguments, or None.
 
     Raises:
-        ValueError: ``coord`` is no coordinator, or there are arguments and no function.
+        ValueError: ``coord`` is not a coordinator, or there are arguments without a function.
     """
 
     def __init__(
@@ -207,14 +206,14 @@ class LooperThread(threading.Thread):
         coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., Any],
         args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:  # fmt: skip
-        """Starts such a thread; arguments as of the class.
+        """Start a looper thread.
 
         Args:
             coord: the coordinator.
-            timer_interval_secs: seconds from one call to the next; None: one after the other.
+            timer_interval_secs: seconds between two calls; None: no delay.
             target: the function.
-            args: its positional arguments; None: none.
-            kwargs: its keyword arguments; None: none.
+            args: its positional arguments, or None.
+            kwargs: its keyword arguments, or None.
 
         Returns:
             The thread.
@@ -224,7 +223,7 @@ class LooperThread(threading.Thread):
         return looper
 
     def run(self) -> None:
-        """What the thread does."""
+        """Run the loop."""
         with self._coord.stop_on_exception():
             self.start_loop()
             due = time.monotonic()
@@ -234,13 +233,13 @@ class LooperThread(threading.Thread):
             self.stop_loop()
 
     def start_loop(self) -> None:
-        """Called before the first call; for subclasses."""
+        """Hook for subclasses: called before the first call."""
 
     def stop_loop(self) -> None:
-        """Called after the last call; for subclasses."""
+        """Hook for subclasses: called after the last call."""
 
     def run_loop(self) -> None:
-        """One call; a subclass without a function has its own."""
+        """Call the function once; a subclass without a function overrides this."""
         if self._function is not None:
             arguments, keywords = self._arguments
             self._function(*arguments, **keywords)

@@ -1,4 +1,4 @@
-"""``tf.decode_csv``: lines of values between commas.
+"""``tf.decode_csv``: parse lines of comma-separated values.
 
 Source: tensorflow/python/ops/parsing_ops.py and core/kernels/decode_csv_op.cc, release 1.15.
 """
@@ -30,7 +30,7 @@ def decode_csv(
     records: TensorLike, record_defaults: TensorsLike, field_delim: str = ",", use_quote_delim: bool = True,
     name: str | None = None, na_value: str = "", select_cols: Sequence[int] | None = None,
 ) -> list[Tensor]:  # fmt: skip
-    """Returns the values in lines of text, column by column.
+    """Parse lines of CSV, column by column.
 
     >>> import gpuplace as tf
     >>> number, word = tf.decode_csv(["1,one", ",two"], [[0], [""]])
@@ -39,20 +39,20 @@ def decode_csv(
 
     Args:
         records: the lines, strings of any shape.
-        record_defaults: for each column a list of one value, which stands for missing ones, or an empty tensor of the
-            column's type (float32, float64, int32, int64 or string) where they may not be missing.
-        field_delim: what stands between values, one character.
-        use_quote_delim: whether quotation marks around a value do not belong to it.
+        record_defaults: for each column a list with its default value, or an empty tensor of the column's dtype
+            (float32, float64, int32, int64 or string) if every value is required.
+        field_delim: the separator, one character.
+        use_quote_delim: whether to strip quotation marks around values.
         name: name of the op.
         na_value: another text for missing values.
-        select_cols: the columns that are wanted, ascending; None: all.
+        select_cols: indices of the columns to read, ascending; None: all.
 
     Returns:
         A list of tensors, one for each column, of the shape of ``records``.
 
     Raises:
-        ValueError: a default has several values, or the columns are not ascending or not as many as defaults.
-        InvalidArgumentError: when it runs: a line has another number of values, or one that is not of its type.
+        ValueError: a default has several values, or the columns are not ascending, or do not match the defaults.
+        InvalidArgumentError: at run time, a line has a wrong number of values, or a value of another type.
     """
     columns = list(select_cols or ())
     if any(a >= b for a, b in zip(columns, columns[1:])):
@@ -70,16 +70,16 @@ def decode_csv(
 
 
 def fields_of(line: bytes, delimiter: bytes, quotes: bool, what: str = "quotes/CRLFs") -> list[bytes]:
-    """The values in a line.
+    """Split a line into its values.
 
     Args:
         line: the line.
-        delimiter: what stands between them.
-        quotes: whether quotation marks around a value do not belong to it.
-        what: what may not be in a value without them, for the error.
+        delimiter: the separator.
+        quotes: whether to strip quotation marks around values.
+        what: characters that unquoted values must not contain, for the error.
 
     Raises:
-        InvalidArgumentError: quotation marks are not where they should be.
+        InvalidArgumentError: quotation marks are misplaced.
     """
     fields: list[bytes] = []
     at, end = 0, len(line)
@@ -104,7 +104,7 @@ def fields_of(line: bytes, delimiter: bytes, quotes: bool, what: str = "quotes/C
 
 
 def _quoted(line: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
-    """A value in quotation marks, and where what follows it is."""
+    """Return a quoted value, and the position after it."""
     parts = []
     while True:
         stop = line.find(_QUOTE, at)
@@ -122,7 +122,7 @@ def _quoted(line: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
 
 
 def value_of(text: bytes, dtype: DType, field: int, record: str) -> Any:
-    """The value that a text is of a column; InvalidArgumentError if it is none of its type."""
+    """Convert the text of a field to a dtype; InvalidArgumentError if it does not fit."""
     if dtype is string:
         return text
     try:
@@ -163,7 +163,7 @@ def _decode_csv(
             else:
                 raise InvalidArgumentError.of(
                     f"Field {number} is required but missing in record {record}!",
-                    hint="a default: record_defaults=[..., [0], ...]",
+                    hint="set a default: record_defaults=[..., [0], ...]",
                 )
     results = []
     for values, dtype in zip(columns, OUT_TYPE, strict=True):

@@ -28,7 +28,7 @@ __all__ = ["match_filenames_once", "matching_files", "read_file", "write_file"]
 
 
 def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
-    """Returns all of a file.
+    """Return the contents of a file.
 
     Args:
         filename: its path, a string scalar.
@@ -38,30 +38,30 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
         A string scalar.
 
     Raises:
-        NotFoundError: when it runs: there is no such file.
+        NotFoundError: at run time, the file does not exist.
     """
     return new("ReadFile", name, filename=filename)
 
 
 def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
-    """Writes a file, and makes the folders around it.
+    """Write a file, and create its folders.
 
     Args:
         filename: its path, a string scalar.
-        contents: what to write, a string scalar.
+        contents: the new contents, a string scalar.
         name: name of the op.
 
     Returns:
         An operation.
 
     Raises:
-        OpError: when it runs: the file cannot be written.
+        OpError: at run time, the file cannot be written.
     """
     return apply_op("WriteFile", name, filename=filename, contents=contents)
 
 
 def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the paths of the files that match patterns, sorted.
+    """Return the paths of the files that match a pattern, sorted.
 
     Args:
         pattern: strings with ``*``, ``?`` and ``[...]``, a scalar or a vector.
@@ -74,7 +74,7 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
 
 
 def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
-    """Returns the paths of the files that match patterns when the local variables are initialized.
+    """Return the paths of matching files, determined when the local variables are initialized.
 
     Args:
         pattern: strings with ``*``, ``?`` and ``[...]``, a scalar or a vector.
@@ -94,7 +94,7 @@ def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variab
 
 
 def scalar_text(what: str, value: Any) -> str:
-    """The text of a scalar, InvalidArgumentError for anything else."""
+    """Return the text of a scalar; InvalidArgumentError for anything else."""
     if value.ndim:
         raise InvalidArgumentError.of(f"{what} tensor must be scalar, but had shape: {brackets(value.shape)}")
     return os.fsdecode(value.item())
@@ -125,9 +125,9 @@ def _matching(xp: ArrayModule, pattern: Array) -> Array:
         raise InvalidArgumentError.of(
             f"Input patterns tensor must be scalar or vector, but had shape: {brackets(pattern.shape)}"
         )
-    found = sorted(os.fsencode(path) for path in file_system.glob(pattern.reshape(-1).tolist()))
-    result = xp.empty(len(found), object)
-    result[:] = found
+    paths = sorted(os.fsencode(path) for path in file_system.glob(pattern.reshape(-1).tolist()))
+    result = xp.empty(len(paths), object)
+    result[:] = paths
     return result
 
 

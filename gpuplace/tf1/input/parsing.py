@@ -1,4 +1,4 @@
-"""``tf.parse_example`` and its kin: tensors out of ``Example`` messages.
+"""``tf.parse_example`` and the like: parse ``Example`` messages to tensors.
 
 Source: tensorflow/python/ops/parsing_ops.py, release 1.15.
 """
@@ -30,10 +30,10 @@ __all__ = [
 
 
 class VarLenFeature(NamedTuple):
-    """How a feature of any length is parsed: as a sparse tensor."""
+    """A feature of any length, parsed to a sparse tensor."""
 
     dtype: Any
-    """The type of its values: float32, int64 or string."""
+    """Dtype of its values: float32, int64 or string."""
 
 
 class _SparseFeature(NamedTuple):
@@ -45,46 +45,46 @@ class _SparseFeature(NamedTuple):
 
 
 class SparseFeature(_SparseFeature):
-    """How a sparse tensor is parsed from features for its positions and its values.
+    """A sparse tensor, parsed from features with its indices and its values.
 
     Args:
-        index_key: the feature with the positions, int64, or a list of them, one for each dimension.
+        index_key: the feature with the indices, int64, or a list of them, one for each dimension.
         value_key: the feature with the values.
-        dtype: the type of the values.
-        size: the size of the dimension, or a list of sizes.
-        already_sorted: whether the positions are in order.
+        dtype: dtype of the values.
+        size: size of the dimension, or a list of sizes.
+        already_sorted: whether the indices are sorted.
     """
 
     __slots__ = ()
 
 
 class FixedLenFeature(NamedTuple):
-    """How a feature of known shape is parsed."""
+    """A feature with a known shape."""
 
     shape: Any
     """Its shape."""
     dtype: Any
-    """The type of its values: float32, int64 or string."""
+    """Dtype of its values: float32, int64 or string."""
     default_value: Any = None
-    """Its value where it is missing; None: it must not be."""
+    """The value if it is missing; None: it is required."""
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """How a feature with any number of parts of known shape is parsed."""
+    """A feature with any number of parts of a known shape."""
 
     shape: Any
     """The shape of a part."""
     dtype: Any
-    """The type of its values: float32, int64 or string."""
+    """Dtype of its values: float32, int64 or string."""
     allow_missing: bool = False
-    """Whether it may be missing, and then has no parts."""
+    """Whether it may be missing, which counts as no parts."""
     default_value: Any = None
-    """What shorter ones are padded with; None: zeros, or empty texts."""
+    """Padding value for shorter ones; None: zeros, or empty strings."""
 
 
 @dataclass
-class _Raw:
-    """What the ops are told of the features."""
+class _FeatureArguments:
+    """Description of the features in the form of the ops' attributes."""
 
     sparse_keys: list[str] = field(default_factory=list)
     sparse_types: list[DType] = field(default_factory=list)
@@ -94,18 +94,18 @@ class _Raw:
     defaults: dict[str, Any] = field(default_factory=dict)
 
     def add_sparse(self, key: str, dtype: DTypeLike) -> None:
-        """Adds a feature of any length, once."""
+        """Add a feature of any length, unless it exists."""
         dtype = as_dtype(dtype)
         if key in self.sparse_keys:
-            known = self.sparse_types[self.sparse_keys.index(key)]
-            if known is not dtype:
-                raise ValueError(f"Conflicting type {known} vs {dtype} for feature {key}.")
+            known_dtype = self.sparse_types[self.sparse_keys.index(key)]
+            if known_dtype is not dtype:
+                raise ValueError(f"Conflicting type {known_dtype} vs {dtype} for feature {key}.")
             return
         self.sparse_keys.append(key)
         self.sparse_types.append(dtype)
 
     def add_dense(self, key: str, feature: Any) -> None:
-        """Adds a feature of known shape."""
+        """Add a feature with a known shape."""
         if not feature.dtype:
             raise ValueError(f"Missing type for feature {key}.")
         if feature.shape is None:
@@ -115,13 +115,13 @@ class _Raw:
         self.dense_shapes.append(as_shape(feature.shape))
 
 
-def raw_of(features: Mapping[str, Any], allowed: tuple[type, ...]) -> _Raw:
-    """What the ops are told of features, in the order of their keys.
+def feature_arguments(features: Mapping[str, Any], allowed: tuple[type, ...]) -> _FeatureArguments:
+    """Return the description of features for the ops, in the order of their keys.
 
     Raises:
-        ValueError: a feature is of no kind that is allowed here, or not complete.
+        ValueError: a feature is incomplete, or of a class that is not allowed here.
     """
-    raw = _Raw()
+    raw = _FeatureArguments()
     for key in sorted(features or {}):
         feature = features[key]
         if isinstance(feature, VarLenFeature | SparseFeature | FixedLenFeature | FixedLenSequenceFeature):
@@ -167,48 +167,48 @@ def _listed(value: Any) -> list[Any]:
 
 
 def with_rows(features: Mapping[str, Any]) -> dict[str, Any]:
-    """The features with the number of parts as the first dimension of sequences."""
-    found: dict[str, Any] = {}
+    """Return the features with an unknown first dimension, the number of parts, for sequences."""
+    extended: dict[str, Any] = {}
     for key, feature in features.items():
         if isinstance(feature, FixedLenSequenceFeature):
             if not feature.allow_missing:
                 raise ValueError("Unsupported: FixedLenSequenceFeature requires allow_missing to be True.")
             feature = feature._replace(shape=[None, *_listed(feature.shape)])
-        found[key] = feature
-    return found
+        extended[key] = feature
+    return extended
 
 
-def default_tensors(raw: _Raw, of_sequences: bool = False) -> list[Tensor]:
-    """The defaults of the features of known shape: empty where there is none.
+def default_tensors(raw: _FeatureArguments, of_sequences: bool = False) -> list[Tensor]:
+    """Return the defaults of the features with a known shape: empty if there is none.
 
     Args:
         raw: the features.
-        of_sequences: as they are given, for ``ParseSequenceExample``, which does not look at their shapes.
+        of_sequences: whether to keep them unchanged, for ``ParseSequenceExample``, which ignores their shapes.
     """
-    found = []
+    defaults = []
     for key, dtype, shape in zip(raw.dense_keys, raw.dense_types, raw.dense_shapes, strict=True):
         default = raw.defaults.get(key)
         plain = re.sub(r"[^A-Za-z0-9_.\-/]", "_", key)
         if shape.sizes and shape.sizes[0] is None:
             if default is None:
-                found.append(convert_to_tensor("" if dtype is string else 0, dtype=dtype))
+                defaults.append(convert_to_tensor("" if dtype is string else 0, dtype=dtype))
             else:
                 padding = convert_to_tensor(default, dtype=dtype, name=f"padding_{plain}")
-                found.append(reshape(padding, []))
+                defaults.append(reshape(padding, []))
         elif default is None:
-            found.append(constant([], dtype=dtype))
+            defaults.append(constant([], dtype=dtype))
         elif isinstance(default, Tensor):
-            found.append(default)
+            defaults.append(default)
         elif of_sequences:
-            found.append(convert_to_tensor(default, dtype=dtype, name=f"key_{plain}"))
+            defaults.append(convert_to_tensor(default, dtype=dtype, name=f"key_{plain}"))
         else:
-            found.append(reshape(convert_to_tensor(default, dtype=dtype, name=f"key_{plain}"), shape))
-    return found
+            defaults.append(reshape(convert_to_tensor(default, dtype=dtype, name=f"key_{plain}"), shape))
+    return defaults
 
 
-def _by_key(raw: _Raw, outputs: list[Tensor]) -> dict[str, Any]:
+def _by_key(raw: _FeatureArguments, outputs: list[Tensor]) -> dict[str, Any]:
     count = len(raw.sparse_keys)
-    found: dict[str, Any] = {
+    by_key: dict[str, Any] = {
         key: SparseTensor(*parts)
         for key, *parts in zip(
             raw.sparse_keys,
@@ -218,27 +218,27 @@ def _by_key(raw: _Raw, outputs: list[Tensor]) -> dict[str, Any]:
             strict=True,
         )
     }
-    found.update(zip(raw.dense_keys, outputs[3 * count :], strict=True))
-    return found
+    by_key.update(zip(raw.dense_keys, outputs[3 * count :], strict=True))
+    return by_key
 
 
-def with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """What was parsed, sparse features put together."""
-    made = dict(found)
+def with_sparse_features(features: Mapping[str, Any], parsed: dict[str, Any]) -> dict[str, Any]:
+    """Combine parsed parts into sparse features."""
+    combined = dict(parsed)
     for key in sorted(features):
         feature = features[key]
         if isinstance(feature, SparseFeature):
             keys = _listed(feature.index_key)
-            ids = [found[index_key] for index_key in keys]
+            ids = [parsed[index_key] for index_key in keys]
             is_one = not isinstance(feature.index_key, list | tuple)
-            made[key] = sparse_merge(
+            combined[key] = sparse_merge(
                 ids[0] if is_one else ids,
-                found[feature.value_key],
+                parsed[feature.value_key],
                 feature.size,
                 already_sorted=feature.already_sorted,
             )
-    wanted = set(features)
-    return {key: value for key, value in made.items() if key in wanted}
+    requested = set(features)
+    return {key: value for key, value in combined.items() if key in requested}
 
 
 ANY_FEATURE = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
@@ -247,26 +247,25 @@ ANY_FEATURE = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFe
 def parse_example(
     serialized: TensorLike, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Returns the features of several ``Example`` messages.
+    """Parse the features of several ``Example`` messages.
 
     Args:
         serialized: the messages, a string vector ``[batch]``.
-        features: from key to ``FixedLenFeature``, ``VarLenFeature``, ``FixedLenSequenceFeature`` or
-            ``SparseFeature``.
+        features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``FixedLenSequenceFeature`` or ``SparseFeature``.
         name: name of the scope.
-        example_names: names of the messages, for errors, a string vector; None: they have none.
+        example_names: names of the messages, for errors, a string vector; None: no names.
 
     Returns:
-        From key to a tensor ``[batch, ...]``, or a ``SparseTensor`` for features of any length.
+        A dict from key to a tensor ``[batch, ...]``, or a ``SparseTensor`` for features of any length.
 
     Raises:
-        ValueError: the features are not complete.
-        InvalidArgumentError: when it runs: a message is none, or a feature is missing or of another type or size.
+        ValueError: the features are incomplete.
+        InvalidArgumentError: at run time, a message is invalid, or a feature is missing or has another dtype or size.
     """
     if not features:
         raise ValueError(f"Missing: features was {features}.")
     features = with_rows(features)
-    raw = raw_of(features, ANY_FEATURE)
+    raw = feature_arguments(features, ANY_FEATURE)
     with name_scope(name, "ParseExample", [serialized, example_names]):
         op = apply_op(
             "ParseExample",
@@ -279,14 +278,14 @@ def parse_example(
             dense_keys=raw.dense_keys,
             dense_shapes=raw.dense_shapes,
         )
-        found = _by_key(raw, list(op.outputs))
-    return with_sparse_features(features, found)
+        parsed = _by_key(raw, list(op.outputs))
+    return with_sparse_features(features, parsed)
 
 
 def parse_single_example(
     serialized: TensorLike, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Returns the features of an ``Example`` message.
+    """Parse the features of an ``Example`` message.
 
     >>> import gpuplace as tf
     >>> numbers = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0]))
@@ -299,19 +298,19 @@ def parse_single_example(
         serialized: the message, a string scalar.
         features: as for ``parse_example``.
         name: name of the scope.
-        example_names: name of the message, for errors, a string scalar; None: it has none.
+        example_names: name of the message, for errors, a string scalar; None: no name.
 
     Returns:
-        From key to a tensor, or a ``SparseTensor`` for features of any length.
+        A dict from key to a tensor, or a ``SparseTensor`` for features of any length.
 
     Raises:
-        ValueError: the features are not complete.
-        InvalidArgumentError: as ``parse_example``.
+        ValueError: the features are incomplete.
+        InvalidArgumentError: as for ``parse_example``.
     """
     if not features:
         raise ValueError("Missing features.")
     features = with_rows(features)
-    raw = raw_of(features, ANY_FEATURE)
+    raw = feature_arguments(features, ANY_FEATURE)
     with name_scope(name, "ParseSingleExample", [serialized, example_names]):
         text = convert_to_tensor(serialized, name="serialized")
         op = apply_op(
@@ -325,8 +324,8 @@ def parse_single_example(
             dense_keys=raw.dense_keys,
             dense_shapes=raw.dense_shapes,
         )
-        found = _by_key(raw, list(op.outputs))
-    return with_sparse_features(features, found)
+        parsed = _by_key(raw, list(op.outputs))
+    return with_sparse_features(features, parsed)
 
 
 def parse_single_sequence_example(
@@ -334,26 +333,26 @@ def parse_single_sequence_example(
     sequence_features: Mapping[str, Any] | None = None, example_name: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Returns the features of a ``SequenceExample`` message.
+    """Parse the features of a ``SequenceExample`` message.
 
     Args:
         serialized: the message, a string scalar.
-        context_features: of all of it: from key to ``FixedLenFeature`` or ``VarLenFeature``; None: none.
-        sequence_features: of its steps: from key to ``FixedLenSequenceFeature`` or ``VarLenFeature``; None: none.
-        example_name: name of the message, for errors, a string scalar; None: it has none.
+        context_features: features of the message: key -> ``FixedLenFeature`` or ``VarLenFeature``, or None.
+        sequence_features: features of its steps: key -> ``FixedLenSequenceFeature`` or ``VarLenFeature``, or None.
+        example_name: name of the message, for errors, a string scalar; None: no name.
         name: name of the scope.
 
     Returns:
         Two dicts from key to a tensor, or a ``SparseTensor`` for features of any length.
 
     Raises:
-        ValueError: the features are not complete, or there are none.
-        InvalidArgumentError: when it runs: the message is none, or a feature is missing or of another type or size.
+        ValueError: the features are incomplete, or there are none.
+        InvalidArgumentError: at run time, the message is invalid, or a feature is missing or has another dtype or size.
     """
     if not (context_features or sequence_features):
         raise ValueError("Missing features.")
-    context = raw_of(context_features or {}, (VarLenFeature, FixedLenFeature))
-    sequence = raw_of(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
+    context = feature_arguments(context_features or {}, (VarLenFeature, FixedLenFeature))
+    sequence = feature_arguments(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
     missing = [key for key, default in sequence.defaults.items() if default is None]
     with name_scope(name, "ParseSingleSequenceExample", [serialized]):
         op = apply_op(
@@ -383,28 +382,28 @@ def parse_sequence_example(
     sequence_features: Mapping[str, Any] | None = None, example_names: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Tensor]]:  # fmt: skip
-    """Returns the features of several ``SequenceExample`` messages.
+    """Parse the features of several ``SequenceExample`` messages.
 
     Args:
         serialized: the messages, a string vector ``[batch]``.
-        context_features: of a whole message: from key to ``FixedLenFeature`` or ``VarLenFeature``; None: none.
-        sequence_features: of its steps: from key to ``FixedLenSequenceFeature`` or ``VarLenFeature``; None: none.
-        example_names: names of the messages, for errors, a string vector; None: they have none.
+        context_features: features of a message: key -> ``FixedLenFeature`` or ``VarLenFeature``, or None.
+        sequence_features: features of its steps: key -> ``FixedLenSequenceFeature`` or ``VarLenFeature``, or None.
+        example_names: names of the messages, for errors, a string vector; None: no names.
         name: name of the scope.
 
     Returns:
-        The features of the messages, ``[batch, ...]``, and those of their steps, ``[batch, longest, ...]``, filled up
-        with zeros or empty strings: two dicts from key to a tensor, or to a ``SparseTensor`` for features of any
-        length. Last, from key to the number of steps, int64 ``[batch]``, for each feature of fixed length.
+        Three dicts: the features of the messages, ``[batch, ...]``, and of their steps, ``[batch, longest, ...]``,
+        padded with zeros or empty strings, as tensors or as ``SparseTensor`` for features of any length; and the
+        numbers of steps, int64 ``[batch]``, for each feature of fixed length.
 
     Raises:
-        ValueError: the features are not complete, or there are none.
-        InvalidArgumentError: when it runs: a message is none, or a feature is missing or of another type or size.
+        ValueError: the features are incomplete, or there are none.
+        InvalidArgumentError: at run time, a message is invalid, or a feature is missing or has another dtype or size.
     """
     if not (context_features or sequence_features):
         raise ValueError("Missing features.")
-    context = raw_of(context_features or {}, (VarLenFeature, FixedLenFeature))
-    sequence = raw_of(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
+    context = feature_arguments(context_features or {}, (VarLenFeature, FixedLenFeature))
+    sequence = feature_arguments(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
     missing = [key for key, default in sequence.defaults.items() if default is None]
     with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         op = apply_op(
@@ -436,43 +435,43 @@ def parse_sequence_example(
 
 
 def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``Example`` messages that are given in JSON in their binary form.
+    """Convert ``Example`` messages from JSON to their binary form.
 
     Args:
         json_examples: strings of any shape.
         name: name of the op.
 
     Returns:
-        Strings, in that shape.
+        Strings of the same shape.
 
     Raises:
-        InvalidArgumentError: when it runs: a text is none.
+        InvalidArgumentError: at run time, a text is not such a message.
     """
     return new("DecodeJSONExample", name, json_examples=json_examples)
 
 
 def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns the tensor that a ``TensorProto`` message holds.
+    """Parse a ``TensorProto`` message to a tensor.
 
     Args:
         serialized: the message, a string scalar.
-        out_type: the tensor's type.
+        out_type: dtype of the tensor.
         name: name of the op.
 
     Returns:
         A tensor of unknown shape.
 
     Raises:
-        InvalidArgumentError: when it runs: the text is no such message, or holds another type.
+        InvalidArgumentError: at run time, the text is not such a message, or its dtype is different.
     """
     return new("ParseTensor", name, serialized=serialized, out_type=out_type)
 
 
 def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Returns a tensor as a ``TensorProto`` message.
+    """Serialise a tensor as a ``TensorProto`` message.
 
     Args:
-        tensor: of any type and shape.
+        tensor: a tensor of any dtype and shape.
         name: name of the op.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What computes the ops that parse ``Example`` messages.
+"""Kernels of the ops that parse ``Example`` messages.
 
 Source: tensorflow/core/kernels/example_parsing_ops.cc and core/util/example_proto_fast_parsing.cc, release 1.15.
 """
@@ -25,7 +25,7 @@ from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule
 
 _KINDS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
-"""Which list of values a feature has to TensorFlow's name of their type."""
+"""Value list of a feature -> TensorFlow's name of the dtype."""
 
 
 @functools.cache
@@ -39,10 +39,10 @@ def _sequence_example_class() -> Any:
 
 
 def _parsed(cls: Any, text: bytes) -> Any:
-    """A message of that class.
+    """Parse a message of a class.
 
     Raises:
-        InvalidArgumentError: the text is none.
+        InvalidArgumentError: the text is not such a message.
     """
     decode_error: Any = above("gpuplace.graphdef.messages", "DecodeError")
     try:
@@ -61,12 +61,12 @@ def _array(values: Any, dtype: DType) -> Any:
 
 
 def _values_of(feature: Any, dtype: DType, complaint: Callable[[str], str]) -> Any:
-    """The values of a feature; None where it has none.
+    """Return the values of a feature; None if it has none.
 
     Args:
         feature: the message, or None.
-        dtype: of the values.
-        complaint: gives the sentence about another type, of which it gets the name.
+        dtype: dtype of the values.
+        complaint: returns the error message for another dtype, given its name.
     """
     kind = None if feature is None else feature.WhichOneof("kind")
     if kind is None:
@@ -86,28 +86,28 @@ def _stride(shape: TensorShape) -> int:
 
 @dataclass(frozen=True)
 class _Dense:
-    """A feature of one shape."""
+    """A feature with a fixed shape."""
 
     key: str
     dtype: DType
     shape: TensorShape
     default: Any
-    """Its value where it is missing; empty: it must not be."""
+    """The value if it is missing; empty: it is required."""
 
     def of(self, features: Mapping[str, Any], where: str, index: str) -> Any:
-        """The values ``[n]`` in an example; None for the default.
+        """Return the values ``[n]`` in an example; None for the default.
 
         Args:
-            features: of the example.
-            where: begins the errors: the name of the example.
-            index: which example, for the errors.
+            features: features of the example.
+            where: prefix of error messages: the name of the example.
+            index: index of the example, for error messages.
         """
         start = f"{where}Key: {self.key}{index}.  "
         value = _values_of(
             features.get(self.key),
             self.dtype,
-            lambda found: (
-                f"{start}Data types don't match. Data type: {found} but expected type: {self.dtype.short_name}"
+            lambda actual: (
+                f"{start}Data types don't match. Data type: {actual} but expected type: {self.dtype.short_name}"
             ),
         )
         if value is None:
@@ -115,7 +115,7 @@ class _Dense:
                 return None
             raise InvalidArgumentError.of(
                 f"{where}Feature: {self.key} (data type: {self.dtype.short_name}) is required but could not be found.",
-                hint="give FixedLenFeature a default_value, or use VarLenFeature",
+                hint="set default_value in FixedLenFeature, or use VarLenFeature",
             )
         name, shape = self.dtype.short_name, brackets(self.shape)
         if _is_variable(self.shape):
@@ -136,7 +136,7 @@ class _Dense:
         return value
 
     def alone(self, value: Any) -> Any:
-        """The tensor of one example."""
+        """Return the tensor of one example."""
         sizes = self.shape.sizes or ()
         if value is None:
             value = self.default if not _is_variable(self.shape) else _array([], self.dtype)
@@ -145,7 +145,7 @@ class _Dense:
         return value.reshape(sizes)
 
     def together(self, values: Sequence[Any]) -> Any:
-        """The tensor of several examples; those of variable length padded with the default."""
+        """Return the tensor of several examples; values of variable length are padded with the default."""
         if not _is_variable(self.shape):
             parts = [self.alone(value) for value in values]
             if parts:
@@ -165,20 +165,20 @@ class _Dense:
 
 
 def _sparse_of(key: str, dtype: DType, features: Mapping[str, Any], where: str, index: str) -> Any:
-    """The values of a feature of any length."""
+    """Return the values of a feature of any length."""
     value = _values_of(
         features.get(key),
         dtype,
-        lambda found: (
+        lambda actual: (
             f"{where}Key: {key}{index}.  Data types don't match. Expected type: {dtype.short_name}, Actual type:"
-            f" {found}"
+            f" {actual}"
         ),
     )
     return _array([], dtype) if value is None else value
 
 
 def _ragged(columns: Sequence[Any], dtype: DType) -> tuple[Any, Any, Any]:
-    """Rows of values as the parts of a sparse tensor of two dimensions."""
+    """Return rows of values as the parts of a two-dimensional sparse tensor."""
     lengths = [len(column) for column in columns]
     rows = np.repeat(np.arange(len(columns), dtype=np.int64), lengths)
     places = [np.arange(length, dtype=np.int64) for length in lengths]
@@ -188,7 +188,7 @@ def _ragged(columns: Sequence[Any], dtype: DType) -> tuple[Any, Any, Any]:
 
 
 def _in_lists(sparse: Sequence[tuple[Any, Any, Any]], dense: Sequence[Any]) -> list[Any]:
-    """The outputs in the order of the signature."""
+    """Return the outputs in the order of the signature."""
     return [
         *(part[0] for part in sparse),
         *(part[1] for part in sparse),
@@ -211,20 +211,20 @@ def parsed_examples(
     dense_shapes: Sequence[TensorShape],
     dense_defaults: Sequence[Any],
 ) -> tuple[list[Any], list[Any]]:
-    """The features of ``Example`` messages.
+    """Parse the features of ``Example`` messages.
 
     Args:
         texts: the messages.
         labels: their names, for errors.
-        sparse_keys: the features of any length.
-        sparse_types: their types.
-        dense_keys: the features of known shapes.
-        dense_types: their types.
+        sparse_keys: keys of the features of any length.
+        sparse_types: their dtypes.
+        dense_keys: keys of the features with known shapes.
+        dense_types: their dtypes.
         dense_shapes: their shapes.
-        dense_defaults: what stands for missing ones.
+        dense_defaults: their default values.
 
     Returns:
-        Of each feature of any length indices, values and dense shape; of each other one an array.
+        Indices, values and dense shape for each feature of any length; an array for each of the others.
     """
     examples = [_parsed(_example_class(), text).features.feature for text in texts]
     starts = [f"Name: {label}, " for label in labels]
@@ -236,12 +236,12 @@ def parsed_examples(
         ]
         sparse.append(_ragged(columns, dtype))
     for arguments in zip(dense_keys, dense_types, dense_shapes, dense_defaults, strict=True):
-        one = _Dense(*arguments)
+        feature = _Dense(*arguments)
         values = [
-            one.of(features, start, f", Index: {number}")
+            feature.of(features, start, f", Index: {number}")
             for number, (features, start) in enumerate(zip(examples, starts, strict=True))
         ]
-        dense.append(one.together(values))
+        dense.append(feature.together(values))
     return sparse, dense
 
 
@@ -272,13 +272,13 @@ def _parse_single_example(
     for key, dtype in zip(sparse_keys, sparse_types, strict=True):
         sparse.append(_column(_sparse_of(key.decode(), dtype, features, "", "")))
     for key, *arguments in zip(dense_keys, Tdense, dense_shapes, dense_defaults, strict=True):
-        one = _Dense(key.decode(), *arguments)
-        dense.append(one.alone(one.of(features, "", "")))
+        feature = _Dense(key.decode(), *arguments)
+        dense.append(feature.alone(feature.of(features, "", "")))
     return _in_lists(sparse, dense)
 
 
 def _column(values: Any) -> tuple[Any, Any, Any]:
-    """Values as the parts of a sparse tensor of one dimension."""
+    """Return values as the parts of a one-dimensional sparse tensor."""
     return (
         np.arange(len(values), dtype=np.int64)[:, None],
         values,
@@ -305,13 +305,13 @@ def _parse_sequence(
     for arguments in zip(
         _texts(context_dense_keys), Tcontext_dense, context_dense_shapes, context_dense_defaults, strict=True
     ):
-        one = _Dense(*arguments)
-        kind = features.get(one.key)
-        if (kind is None or kind.WhichOneof("kind") is None) and not one.default.size:
+        feature = _Dense(*arguments)
+        kind = features.get(feature.key)
+        if (kind is None or kind.WhichOneof("kind") is None) and not feature.default.size:
             raise InvalidArgumentError.of(
-                f"{start}Context feature '{one.key}' is required but could not be found."
+                f"{start}Context feature '{feature.key}' is required but could not be found."
             )
-        context_dense.append(one.alone(one.of(features, start, ", Index: 0")))
+        context_dense.append(feature.alone(feature.of(features, start, ", Index: 0")))
     list_sparse = [
         _ragged(_steps(lists, key, dtype, start), dtype)
         for key, dtype in zip(_texts(feature_list_sparse_keys), feature_list_sparse_types, strict=True)
@@ -354,22 +354,22 @@ def _parse_sequences(
     examples = []
     for name, text in zip(names, serialized.tolist(), strict=True):
         try:
-            found = _parsed(_sequence_example_class(), text)
+            message = _parsed(_sequence_example_class(), text)
         except InvalidArgumentError:
             raise InvalidArgumentError.of(f"Invalid protocol message input, example id: {name}") from None
-        examples.append((name, found.context.feature, found.feature_lists.feature_list))
+        examples.append((name, message.context.feature, message.feature_lists.feature_list))
 
     def of_context(key: str, dtype: DType) -> list[Any]:
-        """The values in each message; None where it has none."""
-        found = []
+        """Return the values in each message; None if it has none."""
+        columns = []
         for name, features, _ in examples:
             complaint = f"Error in context feature {key} in example {name}"
-            found.append(_values_of(features.get(key), dtype, functools.partial(_sentence, complaint)))
-        return found
+            columns.append(_values_of(features.get(key), dtype, functools.partial(_sentence, complaint)))
+        return columns
 
     def of_steps(key: str, dtype: DType) -> list[list[Any] | None]:
-        """The values of each step of each message; None where it does not have the feature."""
-        found: list[list[Any] | None] = []
+        """Return the values of each step of each message; None if the message does not have the feature."""
+        columns: list[list[Any] | None] = []
         for name, _, lists in examples:
             complaint = f"Error in sequence feature {key} in example {name}"
             steps = [
@@ -377,11 +377,11 @@ def _parse_sequences(
                 for step in (lists[key].feature if key in lists else ())
             ]
             none = _array([], dtype)
-            found.append([none if step is None else step for step in steps] if key in lists else None)
-        return found
+            columns.append([none if step is None else step for step in steps] if key in lists else None)
+        return columns
 
     context_sparse = [
-        _ragged([_array([], dtype) if one is None else one for one in of_context(key.decode(), dtype)], dtype)
+        _ragged([_array([], dtype) if row is None else row for row in of_context(key.decode(), dtype)], dtype)
         for key, dtype in zip(context_sparse_keys, context_sparse_types, strict=True)
     ]
     context_dense = []
@@ -426,12 +426,12 @@ def _parse_sequences(
     return [*_in_lists(context_sparse, context_dense), *_in_lists(list_sparse, list_dense), *lengths]
 
 
-def _sentence(sentence: str, found: str) -> str:
+def _sentence(sentence: str, actual: str) -> str:
     return sentence
 
 
 def _ragged_steps(messages: Sequence[Sequence[Any]], dtype: DType) -> tuple[Any, Any, Any]:
-    """Steps of messages as the parts of a sparse tensor ``[message, step, value]``."""
+    """Return steps of messages as the parts of a sparse tensor ``[message, step, value]``."""
     places = [
         (message, step, place)
         for message, steps in enumerate(messages)
@@ -446,18 +446,18 @@ def _ragged_steps(messages: Sequence[Sequence[Any]], dtype: DType) -> tuple[Any,
 
 
 def _steps(lists: Mapping[str, Any], key: str, dtype: DType, start: str) -> list[Any]:
-    """The values of each step of a feature list."""
+    """Return the values of each step of a feature list."""
     steps = lists[key].feature if key in lists else ()
-    found = []
+    values = []
     for number, feature in enumerate(steps):
         where = f"{start}Feature list: {key}, Index: {number}.  "
         sentence = f"{where}Data types don't match. Expected type: {dtype.short_name}  Feature is: "
         value = _values_of(feature, dtype, functools.partial(_with_feature, sentence, feature))
-        found.append(_array([], dtype) if value is None else value)
-    return found
+        values.append(_array([], dtype) if value is None else value)
+    return values
 
 
-def _with_feature(sentence: str, feature: Any, found: str) -> str:
+def _with_feature(sentence: str, feature: Any, actual: str) -> str:
     return f"{sentence}{feature}"
 
 
@@ -515,10 +515,10 @@ def _sparse_shapes(count: int, rank: int) -> list[TensorShape]:
 
 
 def _sparse(op: Operation, count: str, types: str, rank: int) -> list[TensorShape]:
-    """Shapes of indices, values and sizes of an op's sparse features.
+    """Return the shapes of indices, values and dense shapes of an op's sparse features.
 
     Raises:
-        ValueError: the op has not as many types as features.
+        ValueError: the numbers of dtypes and features differ.
     """
     if op.attrs[count] != len(op.attrs[types]):
         raise ValueError("len(sparse_keys) != len(sparse_types)")
@@ -526,10 +526,10 @@ def _sparse(op: Operation, count: str, types: str, rank: int) -> list[TensorShap
 
 
 def _dense(op: Operation, shapes: str, types: str, rows: TensorShape = SCALAR_SHAPE) -> list[TensorShape]:
-    """Shapes of an op's dense features.
+    """Return the shapes of an op's dense features.
 
     Raises:
-        ValueError: the op has not as many types as shapes.
+        ValueError: the numbers of dtypes and shapes differ.
     """
     if len(op.attrs[shapes]) != len(op.attrs[types]):
         raise ValueError("len(dense_keys) != len(dense_shapes)")

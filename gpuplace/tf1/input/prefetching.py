@@ -1,4 +1,4 @@
-"""``tf.contrib.slim``'s queues: batches that are made in advance, and queue runners for a block of a program.
+"""``tf.contrib.slim``'s queues: prefetched batches, and queue runners for a block of a program.
 
 Source: tensorflow/contrib/slim/python/slim/data/prefetch_queue.py and slim/queues.py, release 1.15.
 """
@@ -25,7 +25,7 @@ _running = threading.Lock()
 
 
 class NestedQueueRunnerError(Exception):
-    """``QueueRunners`` inside ``QueueRunners``."""
+    """Raised for ``QueueRunners`` inside ``QueueRunners``."""
 
 
 def prefetch_queue(
@@ -36,21 +36,21 @@ def prefetch_queue(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of batches, filled by queue runners of the graph.
+    """Return a queue of batches, filled by queue runners of the graph.
 
     Args:
         tensors: a list of tensors, or a dict of them, whose elements are then dicts too.
-        capacity: the most batches it holds.
-        num_threads: how many threads fill it.
-        dynamic_pad: take tensors whose shapes are known in part, and pad them where several are taken at once.
-        shared_name: queues of the same one, in a session, are one queue.
+        capacity: maximum number of batches in the queue.
+        num_threads: number of threads that fill it.
+        dynamic_pad: whether to accept tensors of partially known shapes, and pad them if several are taken at once.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the scope.
 
     Returns:
         A ``FIFOQueue`` or ``PaddingFIFOQueue``.
     """
     names = sorted(tensors) if isinstance(tensors, dict) else None
-    parts = [tensors[one] for one in names] if names is not None else list(tensors)
+    parts = [tensors[name] for name in names] if names is not None else list(tensors)
     with name_scope(name, "prefetch_queue", parts):
         queue = (PaddingFIFOQueue if dynamic_pad else FIFOQueue)(
             capacity=capacity,
@@ -68,7 +68,7 @@ def prefetch_queue(
 
 @contextlib.contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
-    """Runs the graph's queue runners for a ``with`` block.
+    """Run the graph's queue runners during a ``with`` block.
 
     Args:
         session: the session that they run in.
@@ -89,7 +89,7 @@ def QueueRunners(session: Any) -> Iterator[None]:
             coordinator.request_stop()
             try:
                 coordinator.join(threads, stop_grace_period_secs=120)
-            except RuntimeError:  # threads that do not end: closing the session cancels what they wait for
+            except RuntimeError:  # threads did not end: closing the session cancels their pending operations
                 session.close()
     finally:
         _running.release()

@@ -1,4 +1,4 @@
-"""``tf.train.string_input_producer`` and its kin: queues of what there is to read, filled by a thread.
+"""``tf.train.string_input_producer`` and the like: queues of inputs to read, filled by a thread.
 
 Source: tensorflow/python/training/input.py, release 1.15.
 """
@@ -29,11 +29,11 @@ __all__ = [
 
 
 def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Tensor:
-    """Returns a tensor that can be had so many times; a local variable, ``epochs``, counts.
+    """Return a tensor that can be evaluated a limited number of times, counted in a local variable ``epochs``.
 
     Args:
         tensor: the tensor.
-        num_epochs: how many times, positive; None: any number, and the tensor is returned as it is.
+        num_epochs: the limit, positive; None: no limit, and the tensor is returned unchanged.
         name: name of the op.
 
     Returns:
@@ -41,7 +41,7 @@ def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | 
 
     Raises:
         ValueError: ``num_epochs`` is not positive.
-        OutOfRangeError: when it runs once more.
+        OutOfRangeError: at run time, the limit is exceeded.
     """
     if num_epochs is None:
         return tensor  # type: ignore[return-value]
@@ -56,7 +56,7 @@ def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | 
 
 
 def fullness_summary(name: str, part: Tensor) -> None:
-    """Adds the summary of how full a queue is."""
+    """Add a summary of the fraction of a queue that is full."""
     with name_scope(name, None, [part]) as scope:
         summary = apply_op("ScalarSummary", scope, tags=scope.rstrip("/"), values=part).outputs[0]
     get_default_graph().add_to_collection(GraphKeys.SUMMARIES, summary)
@@ -67,20 +67,20 @@ def input_producer(
     seed: int | None = None, capacity: int = 32, shared_name: str | None = None, summary_name: str | None = None,
     name: str | None = None, cancel_op: Operation | None = None,
 ) -> QueueBase:  # fmt: skip
-    """Returns a queue of the rows of a tensor, and adds the queue runner that fills it to the graph.
+    """Return a queue of the rows of a tensor, and add its queue runner to the graph.
 
     Args:
         input_tensor: the tensor.
-        element_shape: shape of a row, where that of the tensor is not known.
-        num_epochs: how many times every row comes; None: again and again. It is counted in a local variable, so that
+        element_shape: shape of a row, if the shape of the tensor is unknown.
+        num_epochs: number of times that every row is produced; None: unlimited. A local variable counts them, so
             ``tf.local_variables_initializer()`` has to be run.
-        shuffle: whether the rows come in another order in every epoch.
-        seed: the seed for that.
-        capacity: the most elements the queue holds.
-        shared_name: queues of the same one, in a session, are one queue.
-        summary_name: name of a summary of how full it is; None: there is none.
+        shuffle: whether every epoch has a new random order.
+        seed: seed of the shuffle.
+        capacity: maximum number of elements in the queue.
+        shared_name: queues that share a name, in a session, are one queue.
+        summary_name: name of a summary of how full it is; None: no summary.
         name: name of the scope.
-        cancel_op: what cancels the queue; None: one is made.
+        cancel_op: the operation that cancels the queue; None: a new one.
 
     Returns:
         A ``FIFOQueue``.
@@ -112,7 +112,7 @@ def string_input_producer(
     capacity: int = 32, shared_name: str | None = None, name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> QueueBase:  # fmt: skip
-    """Returns a queue of strings, such as names of files, and adds the queue runner that fills it to the graph.
+    """Return a queue of strings, such as file names, and add its queue runner to the graph.
 
     Args:
         string_tensor: a list of strings or a string vector.
@@ -149,7 +149,7 @@ def range_input_producer(
     limit: TensorLike, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
     capacity: int = 32, shared_name: str | None = None, name: str | None = None,
 ) -> QueueBase:  # fmt: skip
-    """Returns a queue of the numbers below a limit, and adds the queue runner that fills it to the graph.
+    """Return a queue of the numbers below a limit, and add its queue runner to the graph.
 
     Args:
         limit: an int32 scalar.
@@ -174,10 +174,10 @@ def slice_input_producer(
     tensor_list: TensorsLike, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
     capacity: int = 32, shared_name: str | None = None, name: str | None = None,
 ) -> Sequence[Tensor]:  # fmt: skip
-    """Returns one row of each tensor, of the same number, another one in every step.
+    """Return corresponding rows of tensors, the next ones in every step.
 
     Args:
-        tensor_list: tensors with equally many rows.
+        tensor_list: tensors with the same number of rows.
         num_epochs: as for ``input_producer``.
         shuffle: as for ``input_producer``.
         seed: as for ``input_producer``.
@@ -189,8 +189,8 @@ def slice_input_producer(
         A list of tensors.
 
     Raises:
-        ValueError: there is no tensor.
-        OutOfRangeError: at run time, every row has come ``num_epochs`` times.
+        ValueError: there are no tensors.
+        OutOfRangeError: at run time, every row has been produced ``num_epochs`` times.
     """
     tensors: list[Any] = list(tensor_list)
     with name_scope(name, "input_producer", tensors):

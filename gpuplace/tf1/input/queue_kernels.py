@@ -1,4 +1,4 @@
-"""What computes the ops of queues, and of the maps in which sparse tensors wait while a queue holds their numbers.
+"""Kernels of queue ops, and of the maps that store sparse tensors while a queue holds their handles.
 
 Source: tensorflow/core/kernels/queue_op.cc, queue_ops.cc, sparse_tensors_map_ops.cc, core/ops/data_flow_ops.cc and
 sparse_ops.cc, release 1.15.
@@ -29,28 +29,28 @@ from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule, ShapeLike, TensorLike
 
 _numbers = itertools.count()
-"""Numbers in the names of resources that are an operation's own."""
+"""Numbers for the names of unshared resources."""
 
 
 def own_resource(
     ctx: KernelContext, attrs: Mapping[str, Any], make: Callable[[str], Any], is_named_by_node: bool = False
 ) -> tuple[Any, str, str]:
-    """The resource that an operation makes, or shares by its ``shared_name``; with container and name.
+    """Return the resource that an operation creates, or shares by its ``shared_name``, with container and name.
 
     Args:
-        ctx: the operation's.
-        attrs: its attributes.
-        make: makes the resource of a name.
-        is_named_by_node: whether the name of the operation is what others find it by, where it has no shared name.
+        ctx: context of the operation.
+        attrs: attributes of the operation.
+        make: creates the resource for a name.
+        is_named_by_node: whether the operation's name serves as the shared name if there is none.
     """
     shared = attrs["shared_name"].decode()
     container = attrs["container"].decode() or DEFAULT_CONTAINER
     if shared or is_named_by_node:
         name = shared or ctx.op.name
-        found = ctx.session.get_or_create(container, name, lambda: make(name), ctx.device)
-        return found, container, name
-    found, name = ctx.session.kernel_state(ctx.op.name, lambda: _made(make, ctx.op.name))
-    return found, container, name
+        resource = ctx.session.get_or_create(container, name, lambda: make(name), ctx.device)
+        return resource, container, name
+    resource, name = ctx.session.kernel_state(ctx.op.name, lambda: _made(make, ctx.op.name))
+    return resource, container, name
 
 
 def _made(make: Callable[[str], Any], node: str) -> tuple[Any, str]:
@@ -58,34 +58,34 @@ def _made(make: Callable[[str], Any], node: str) -> tuple[Any, str]:
     return make(name), name
 
 
-def resource_of(handle: Any, wanted: type | tuple[type, ...], type_name: str) -> Any:
-    """What a handle points at; also of one that went through ops on tensors.
+def resource_of(handle: Any, expected: type | tuple[type, ...], type_name: str) -> Any:
+    """Return the resource of a handle, also after the handle passed through ops on tensors.
 
     Raises:
-        InvalidArgumentError: it is something else.
+        InvalidArgumentError: it is another type of resource.
     """
     if isinstance(handle, np.ndarray):
         handle = handle.item()
-    found = handle.resource if isinstance(handle, ResourceHandle) else None
-    if not isinstance(found, wanted):
+    resource = handle.resource if isinstance(handle, ResourceHandle) else None
+    if not isinstance(resource, expected):
         raise InvalidArgumentError.of(
             "Trying to access resource using the wrong type."
             f" Expected {type_name} got {getattr(handle, 'type_name', type(handle).__name__)}"
         )
-    return found
+    return resource
 
 
 class ReferenceHandle(ResourceHandle):
-    """A handle as a reference to two texts, container and name, as ops older than resources have it."""
+    """A handle as a reference to two strings, container and name, for ops older than resources."""
 
     @property
     def value(self) -> Any:
-        """The two texts."""
+        """The two strings."""
         return np.asarray([self.container.encode(), self.name.encode()], object)
 
 
 _OLD_MAKERS = tuple(sorted(name.removesuffix("V2") for name in QUEUE_MAKERS))
-"""Makers of queues of graphs older than 1.0, which give out a reference."""
+"""Queue ops of graphs older than 1.0, which return a reference."""
 
 
 @binder(*sorted(QUEUE_MAKERS), *_OLD_MAKERS)
@@ -96,20 +96,20 @@ def _queue(
     dtypes, shapes, capacity = attrs["component_types"], attrs["shapes"], attrs["capacity"]
     if kind == "PriorityQueue":
         dtypes, shapes = (int64, *dtypes), (SCALAR_SHAPE, *shapes) if shapes or not dtypes else ()
-    least = attrs.get("min_after_dequeue", 0)
+    minimum = attrs.get("min_after_dequeue", 0)
     handle_class = ResourceHandle if op.type in QUEUE_MAKERS else ReferenceHandle
 
     def make(name: str) -> queues.Queue:
         if kind == "RandomShuffleQueue":
             draw = _words(Philox.seeded(attrs["seed"], attrs["seed2"]))
-            return queues.RandomShuffleQueue(name, dtypes, shapes, capacity, least, draw)
+            return queues.RandomShuffleQueue(name, dtypes, shapes, capacity, minimum, draw)
         cls: Any = getattr(queues, kind)
-        made: queues.Queue = cls(name, dtypes, shapes, capacity)
-        return made
+        queue: queues.Queue = cls(name, dtypes, shapes, capacity)
+        return queue
 
     def get() -> ResourceHandle:
-        if least and capacity >= 0 and least >= capacity:
-            raise InvalidArgumentError.of(f"min_after_dequeue {least} must be < capacity {capacity}")
+        if minimum and capacity >= 0 and minimum >= capacity:
+            raise InvalidArgumentError.of(f"min_after_dequeue {minimum} must be < capacity {capacity}")
         queue, container, name = own_resource(ctx, attrs, make)
         queue.check_same(kind, dtypes, shapes, capacity)
         return handle_class(ctx.device, container, name, queues.TYPE_NAME, queue)
@@ -118,7 +118,7 @@ def _queue(
 
 
 def _words(generator: Philox) -> Callable[[], int]:
-    """Gives the random words of a generator one after the other."""
+    """Return a function that returns the random words of a generator one after the other."""
     lock = threading.Lock()
     left: list[int] = []
 
@@ -132,8 +132,8 @@ def _words(generator: Philox) -> Callable[[], int]:
 
 
 def _queue_of(handle: Any) -> queues.Queue:
-    found: queues.Queue = resource_of(handle, queues.Queue, queues.TYPE_NAME)
-    return found
+    queue: queues.Queue = resource_of(handle, queues.Queue, queues.TYPE_NAME)
+    return queue
 
 
 @compute("QueueEnqueueV2", "QueueEnqueue", waits=True)
@@ -149,7 +149,7 @@ def _enqueue_many(xp: ArrayModule, handle: Array, components: Array, *, ctx: Ker
 
 
 def _kept(value: Any) -> Any:
-    """A value that outlives the step: the program may write to arrays that it feeds."""
+    """Return a copy that outlives the step: the program may write to arrays that it feeds."""
     return value.copy() if value.base is not None or value.flags.writeable else value
 
 
@@ -172,7 +172,7 @@ def _dequeue_many(
 
 def _check_types(queue: queues.Queue, dtypes: Any) -> None:
     if tuple(dtypes) != queue.dtypes:
-        texts = [", ".join(dtype.name for dtype in found) for found in (queue.dtypes, dtypes)]
+        texts = [", ".join(dtype.name for dtype in dtype_list) for dtype_list in (queue.dtypes, dtypes)]
         raise InvalidArgumentError.of(
             f"Expected [{texts[0]}] from queue '{queue.name}', and the op asks for [{texts[1]}]"
         )
@@ -214,7 +214,7 @@ def _unknown_rows(op: Operation) -> Any:
 
 
 class _SparseTensors:
-    """Sparse tensors by number, each taken out once: indices, values and shape."""
+    """Sparse tensors by handle, each taken out once: indices, values and shape."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -226,19 +226,19 @@ class _SparseTensors:
         return number
 
     def take(self, number: int) -> tuple[Any, Any, Any]:
-        found = self._held.pop(number, None)
-        if found is None:
+        parts = self._held.pop(number, None)
+        if parts is None:
             raise InvalidArgumentError.of(f"Unable to find SparseTensor: {number} in map")
-        return found
+        return parts
 
 
 def _sparse_tensors(ctx: KernelContext) -> _SparseTensors:
-    found: _SparseTensors = own_resource(ctx, ctx.op.attrs, lambda _: _SparseTensors(), True)[0]
-    return found
+    tensors: _SparseTensors = own_resource(ctx, ctx.op.attrs, lambda _: _SparseTensors(), True)[0]
+    return tensors
 
 
 def _checked_sparse(indices: Any, values: Any, shape: Any) -> None:
-    """InvalidArgumentError where the parts of a sparse tensor do not fit each other."""
+    """Raise InvalidArgumentError if the parts of a sparse tensor do not match."""
     for value, what, kind, rank in (
         (indices, "indices", "matrix", 2),
         (values, "values", "vector", 1),
@@ -248,10 +248,10 @@ def _checked_sparse(indices: Any, values: Any, shape: Any) -> None:
             raise InvalidArgumentError.of(
                 f"Input {what} should be a {kind} but received shape {brackets(value.shape)}"
             )
-    for axis, found, what in ((0, len(values), "values"), (1, len(shape), "dimensions")):
-        if indices.shape[axis] != found:
+    for axis, size, what in ((0, len(values), "values"), (1, len(shape), "dimensions")):
+        if indices.shape[axis] != size:
             raise InvalidArgumentError.of(
-                f"Number of {what} must match {('first', 'second')[axis]} dimension of indices. Got {found} {what}, "
+                f"Number of {what} must match {('first', 'second')[axis]} dimension of indices. Got {size} {what}, "
                 f"indices shape: {brackets(indices.shape)}"
             )
 
@@ -298,27 +298,27 @@ def _take_many_sparse(xp: ArrayModule, sparse_handles: Array, *, dtype: Any, ctx
             "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows"
         )
     held = _sparse_tensors(ctx)
-    taken = [held.take(number) for number in sparse_handles.tolist()]
-    ranks = [len(shape) + 1 for _, _, shape in taken]
+    tensors = [held.take(number) for number in sparse_handles.tolist()]
+    ranks = [len(shape) + 1 for _, _, shape in tensors]
     for index, rank in enumerate(ranks):
         if rank != ranks[0]:
             raise InvalidArgumentError.of(
                 f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{index}] was: {ranks[0]} but rank"
                 f" of SparseTensor[{index}] is: {rank}"
             )
-    found = {values.dtype for _, values, _ in taken}
-    wanted = np.dtype(object if dtype is string else dtype.as_numpy_dtype)
-    if found != {wanted}:
+    dtypes = {values.dtype for _, values, _ in tensors}
+    numpy_dtype = np.dtype(object if dtype is string else dtype.as_numpy_dtype)
+    if dtypes != {numpy_dtype}:
         raise InvalidArgumentError.of(
             f"Requested SparseTensor of type {dtype.name} but SparseTensor[0].values.dtype() differs"
         )
-    rows = np.repeat(np.arange(len(taken), dtype=np.int64), [len(values) for _, values, _ in taken])
-    indices = np.concatenate([indices for indices, _, _ in taken])
-    largest = np.max([shape for _, _, shape in taken], axis=0)
+    rows = np.repeat(np.arange(len(tensors), dtype=np.int64), [len(values) for _, values, _ in tensors])
+    indices = np.concatenate([indices for indices, _, _ in tensors])
+    largest = np.max([shape for _, _, shape in tensors], axis=0)
     return (
         np.concatenate([rows[:, None], indices], axis=1),
-        np.concatenate([values for _, values, _ in taken]),
-        np.concatenate([np.asarray([len(taken)], np.int64), largest]),
+        np.concatenate([values for _, values, _ in tensors]),
+        np.concatenate([np.asarray([len(tensors)], np.int64), largest]),
     )
 
 

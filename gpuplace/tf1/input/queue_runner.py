@@ -1,4 +1,4 @@
-"""``tf.train.QueueRunner``: threads that fill a queue, and stop when there is nothing more or somebody asks them to.
+"""``tf.train.QueueRunner``: threads that fill a queue, until the input ends or they are asked to stop.
 
 Source: tensorflow/python/training/queue_runner_impl.py, release 1.15.
 """
@@ -35,16 +35,15 @@ _MONITORED = ("MonitoredSession", "SingularMonitoredSession")
 
 
 class QueueRunner:
-    """The operations that fill a queue, each run again and again by a thread of its own.
+    """The operations that fill a queue, each run repeatedly by its own thread.
 
     Args:
         queue: the queue; None with ``queue_runner_def``.
-        enqueue_ops: a list of operations that put something in; one that is there twice gets two threads.
-        close_op: closes the queue; None: one is made.
-        cancel_op: closes it and cancels what waits to be put in; None: one is made.
-        queue_closed_exception_types: a tuple of classes of errors that mean that there is nothing more to put in;
-            None: ``OutOfRangeError``.
-        queue_runner_def: a ``QueueRunnerDef`` that all this is read from.
+        enqueue_ops: a list of enqueue operations; an operation listed twice gets two threads.
+        close_op: closes the queue; None: a new operation.
+        cancel_op: closes the queue and cancels pending enqueues; None: a new operation.
+        queue_closed_exception_types: a tuple of exceptions that mean the end of the input; None: ``OutOfRangeError``.
+        queue_runner_def: a ``QueueRunnerDef`` to read all of this from.
         import_scope: a name scope for the names in it.
 
     Raises:
@@ -74,7 +73,7 @@ class QueueRunner:
             elif not (
                 isinstance(queue_closed_exception_types, tuple)
                 and queue_closed_exception_types
-                and all(issubclass(one, OpError) for one in queue_closed_exception_types)
+                and all(issubclass(error, OpError) for error in queue_closed_exception_types)
             ):
                 raise TypeError(
                     "queue_closed_exception_types, when provided, must be a tuple of tf.error types, but saw:"
@@ -83,7 +82,7 @@ class QueueRunner:
             self._closed_types = queue_closed_exception_types
         self._lock = threading.Lock()
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        """Session to the number of its threads."""
+        """Session -> number of its threads."""
         self._exceptions: list[Exception] = []
 
     def _read(self, message: Any, import_scope: str | None) -> None:
@@ -103,27 +102,27 @@ class QueueRunner:
 
     @property
     def queue(self) -> Any:
-        """The queue; the tensor of its handle where it was read from a ``QueueRunnerDef``."""
+        """The queue; the tensor of its handle if it comes from a ``QueueRunnerDef``."""
         return self._queue
 
     @property
     def enqueue_ops(self) -> list[Operation]:
-        """What puts something in."""
+        """The enqueue operations."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Operation:
-        """What closes the queue."""
+        """The operation that closes the queue."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Operation:
-        """What closes it and cancels what waits."""
+        """The operation that closes the queue and cancels pending enqueues."""
         return self._cancel_op
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[OpError], ...]:
-        """The errors that mean that there is nothing more to put in."""
+        """The errors that mean the end of the input."""
         return self._closed_types
 
     @property
@@ -133,23 +132,23 @@ class QueueRunner:
 
     @property
     def name(self) -> str:
-        """The name of the queue."""
+        """Name of the queue."""
         name: str = self._queue.name
         return name
 
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Makes the threads that run the operations in a session; none where they run already.
+        """Create the threads that run the operations in a session, unless they are already running.
 
         Args:
             sess: the session.
-            coord: asked whether to stop, and told of errors; None: nobody is.
+            coord: stops the threads and collects their errors; None: no coordinator.
             daemon: whether the program may end before the threads do.
-            start: whether they are started.
+            start: whether to start them.
 
         Returns:
-            A list of threads: one for each operation and, with a coordinator, one that cancels them when it is asked.
+            A list of threads: one for each operation and, with a coordinator, one that cancels them on a stop request.
         """
         with self._lock:
             if self._running.get(sess, 0) > 0:
@@ -178,7 +177,7 @@ class QueueRunner:
         return f"QueueRunnerThread-{self.name}-{work}"
 
     def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None) -> None:
-        """What a thread does: runs an operation until it has nothing more, it fails, or the coordinator says so."""
+        """Run an operation until the input ends, it fails, or the coordinator stops it; the body of a thread."""
         is_last = False
         try:
             enqueue = self._enqueuer(sess, enqueue_op)
@@ -187,7 +186,7 @@ class QueueRunner:
         except self._closed_types:
             is_last = self._has_ended(sess)
             if is_last:
-                self._quietly(sess, self._close_op)
+                self._close_quietly(sess, self._close_op)
             return
         except Exception as error:
             self._has_ended(sess)
@@ -201,32 +200,32 @@ class QueueRunner:
         self._has_ended(sess)
 
     def _enqueuer(self, sess: Any, enqueue_op: Operation) -> Callable[[], Any]:
-        """What a thread calls to put something in."""
+        """Return the function with which a thread enqueues."""
         enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
         return enqueue
 
     def _has_ended(self, sess: Any) -> bool:
-        """Notes that a thread has ended; whether it was the last one."""
+        """Note that a thread has ended, and return whether it was the last one."""
         with self._lock:
             left = self._running[sess] = self._running[sess] - 1
             return left == 0
 
     def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
         coord.wait_for_stop()
-        self._quietly(sess, self._cancel_op)
+        self._close_quietly(sess, self._cancel_op)
 
-    def _quietly(self, sess: Any, op: Operation) -> None:
-        """Closes the queue; that this fails (it is closed, or the session is) changes nothing."""
+    def _close_quietly(self, sess: Any, op: Operation) -> None:
+        """Close the queue; ignore failures, because the queue or the session may already be closed."""
         try:
             sess.run(op)
         except (OpError, RuntimeError) as error:
             _log.debug("Ignored exception: %s", error)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Returns this as a ``QueueRunnerDef``, or None where the queue is outside of a name scope.
+        """Return this as a ``QueueRunnerDef``; None if the queue is outside of the name scope.
 
         Args:
-            export_scope: a name scope, which the names in the message leave out; None: none.
+            export_scope: a name scope to remove from the names in the message, or None.
         """
         message_class = above("gpuplace.graphdef.messages", "QueueRunnerDef")
 
@@ -247,11 +246,11 @@ class QueueRunner:
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """Returns the queue runner of a ``QueueRunnerDef``, with the operations of the default graph.
+        """Return the queue runner of a ``QueueRunnerDef``, with the operations of the default graph.
 
         Args:
             queue_runner_def: the message.
-            import_scope: a name scope that the names in it are in; None: none.
+            import_scope: a name scope to add to the names in it, or None.
         """
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
@@ -260,7 +259,7 @@ COLLECTED[GraphKeys.QUEUE_RUNNERS] = QueueRunner
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Adds a queue runner to a collection of the default graph, from where ``start_queue_runners`` takes it.
+    """Add a queue runner to a collection of the default graph, for ``start_queue_runners``.
 
     Args:
         qr: the queue runner.
@@ -273,13 +272,13 @@ def start_queue_runners(
     sess: Any = None, coord: Coordinator | None = None, daemon: bool = True, start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:  # fmt: skip
-    """Starts the threads of all queue runners in a collection of the graph.
+    """Start the threads of all queue runners in a collection of the graph.
 
     Args:
         sess: the session; None: the default one.
-        coord: asked whether to stop, and told of errors; None: nobody is.
+        coord: stops the threads and collects their errors; None: no coordinator.
         daemon: whether the program may end before the threads do.
-        start: whether they are started.
+        start: whether to start them.
         collection: name of the collection.
 
     Returns:
@@ -287,7 +286,7 @@ def start_queue_runners(
 
     Raises:
         ValueError: there is no default session.
-        TypeError: ``sess`` is no session.
+        TypeError: ``sess`` is not a session.
     """
     if sess is None:
         sess = get_default_session()

@@ -1,4 +1,4 @@
-"""``tf.FIFOQueue`` and its kin: elements that one step puts in and another takes out.
+"""``tf.FIFOQueue`` and the like: elements that one step puts in and another takes out.
 
 Source: tensorflow/python/ops/data_flow_ops.py, release 1.15.
 """
@@ -34,10 +34,10 @@ def component_types(dtypes: Any) -> list[DType]:
 def component_shapes(
     shapes: Any, dtypes: Sequence[DType], may_be_partial: bool = False, any_rank: bool = False
 ) -> list[TensorShape]:
-    """The shapes of components, one for each type; empty where none are given.
+    """Return the shapes of components, one for each dtype; an empty list if none are given.
 
     Raises:
-        ValueError: another number of shapes, or one that is not fully known.
+        ValueError: the number of shapes is wrong, or one is not fully known.
     """
     if shapes is None:
         return []
@@ -47,48 +47,47 @@ def component_shapes(
         shapes = [shapes]
     elif isinstance(shapes, tuple) and not shapes:
         shapes = [shapes]
-    found = [as_shape(shape) for shape in shapes]
-    if not may_be_partial and any(not shape.is_fully_defined() for shape in found):
-        raise ValueError(f"All shapes must be fully defined: {found}")
-    if not any_rank and any(shape.ndims is None for shape in found):
-        raise ValueError(f"All shapes must have a defined rank: {found}")
-    if found and len(found) != len(dtypes):
+    result = [as_shape(shape) for shape in shapes]
+    if not may_be_partial and any(not shape.is_fully_defined() for shape in result):
+        raise ValueError(f"All shapes must be fully defined: {result}")
+    if not any_rank and any(shape.ndims is None for shape in result):
+        raise ValueError(f"All shapes must have a defined rank: {result}")
+    if result and len(result) != len(dtypes):
         raise ValueError(
-            f"Shapes must be provided for all components, but received {len(dtypes)} dtypes and {len(found)} shapes."
+            f"Shapes must be provided for all components, but received {len(dtypes)} dtypes and {len(result)} shapes."
         )
-    return found
+    return result
 
 
 def _names(names: Any, dtypes: Sequence[DType]) -> list[str] | None:
     if not names:
         return None
-    found = _listed(names)
-    if len(found) != len(dtypes):
+    name_list = _listed(names)
+    if len(name_list) != len(dtypes):
         raise ValueError("List of names must have the same length as the list of dtypes")
-    return found
+    return name_list
 
 
-def _common_shape(one: TensorShape, other: TensorShape) -> TensorShape:
-    """What two shapes have in common."""
-    if one.sizes is None or other.sizes is None or len(one.sizes) != len(other.sizes):
+def _common_shape(x: TensorShape, y: TensorShape) -> TensorShape:
+    """Return the common part of two shapes."""
+    if x.sizes is None or y.sizes is None or len(x.sizes) != len(y.sizes):
         return UNKNOWN_SHAPE
-    return TensorShape.of(tuple(a if a == b else None for a, b in zip(one.sizes, other.sizes, strict=True)))
+    return TensorShape.of(tuple(a if a == b else None for a, b in zip(x.sizes, y.sizes, strict=True)))
 
 
 class QueueBase:
-    """A queue of elements, each a tuple of tensors, by its handle.
+    """A queue of elements, each a tuple of tensors, identified by its handle.
 
-    A step that puts something into a full queue, or takes something out of an empty one, waits for another step; other
-    threads' steps run meanwhile.
+    A step that enqueues to a full queue, or dequeues from an empty one, waits for a step of another thread.
 
     Args:
-        dtypes: the types of the components of an element.
-        shapes: their shapes; an empty list: they are not known.
-        names: their names, or None: elements are then given as dicts.
+        dtypes: dtypes of the components of an element.
+        shapes: their shapes; an empty list: unknown.
+        names: their names, for elements that are dicts; or None.
         queue_ref: the handle, a tensor.
 
     Raises:
-        ValueError: there are names or shapes, and not one for each type.
+        ValueError: the number of names or shapes is wrong.
     """
 
     def __init__(
@@ -116,17 +115,17 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: TensorLike, queues: list[QueueBase]) -> QueueBase:
-        """Returns the queue of a list that has a number.
+        """Return the queue with a given index in a list.
 
         Args:
             index: an int32 or int64 tensor.
-            queues: queues of the same types.
+            queues: queues with the same dtypes.
 
         Returns:
-            A queue without a kind of its own.
+            A ``QueueBase``.
 
         Raises:
-            TypeError: this is no list of queues, or their types or names differ.
+            TypeError: ``queues`` is not a list of queues, or their dtypes or names differ.
         """
         if not queues or not isinstance(queues, list) or not all(isinstance(q, QueueBase) for q in queues):
             raise TypeError("A list of queues expected")
@@ -146,26 +145,26 @@ class QueueBase:
 
     @property
     def name(self) -> str:
-        """The name of the operation that makes the queue."""
+        """Name of the operation that creates the queue."""
         return self._queue_ref.op.name
 
     @property
     def dtypes(self) -> list[DType]:
-        """The types of the components."""
+        """Dtypes of the components."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
-        """The shapes of the components."""
+        """Shapes of the components."""
         return self._shapes
 
     @property
     def names(self) -> list[str] | None:
-        """The names of the components, if they have some."""
+        """Names of the components, if any."""
         return self._names
 
     def _components(self, vals: Any) -> list[Tensor]:
-        """The tensors of an element."""
+        """Return the tensors of an element."""
         if isinstance(vals, Mapping):
             if not self._names:
                 raise ValueError("Queue must have names to enqueue a dictionary")
@@ -188,20 +187,20 @@ class QueueBase:
         return list(vals.values()) if isinstance(vals, Mapping) else _listed(vals)
 
     def _element(self, op: Operation) -> Any:
-        """The outputs of an operation in the form of an element."""
+        """Return the outputs of an operation in the structure of an element."""
         if self._names:
             return dict(zip(self._names, op.outputs, strict=True))
         return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """Returns an operation that puts an element into the queue, waiting until there is room.
+        """Return an operation that puts an element into the queue, and waits until there is room.
 
         Args:
-            vals: a tensor, a list of tensors, or a dict of them where the components have names.
+            vals: a tensor, a list of tensors, or a dict of them if the components have names.
             name: name of the operation.
 
         Raises:
-            ValueError: a dict where there are no names or the reverse, or a shape that does not fit.
+            ValueError: a dict is given but there are no names, or vice versa, or a shape does not fit.
             CancelledError: at run time, the queue is closed.
         """
         with name_scope(name, f"{self._name}_enqueue", self._scope_values(vals)) as scope:
@@ -211,14 +210,14 @@ class QueueBase:
             return apply_op("QueueEnqueueV2", scope, handle=self._queue_ref, components=components)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """Returns an operation that puts the rows of tensors into the queue, one after the other.
+        """Return an operation that puts the rows of tensors into the queue, one after the other.
 
         Args:
-            vals: as for ``enqueue``, each with one dimension more: rows.
+            vals: as for ``enqueue``, with rows as a new first axis.
             name: name of the operation.
 
         Raises:
-            ValueError: as ``enqueue``, or the numbers of rows differ.
+            ValueError: as for ``enqueue``, or the numbers of rows differ.
             CancelledError: at run time, the queue is closed.
         """
         with name_scope(name, f"{self._name}_EnqueueMany", self._scope_values(vals)) as scope:
@@ -231,13 +230,13 @@ class QueueBase:
             return apply_op("QueueEnqueueManyV2", scope, handle=self._queue_ref, components=components)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Returns an element, taken out of the queue when there is one.
+        """Take an element out of the queue, and wait until there is one.
 
         Args:
             name: name of the operation.
 
         Returns:
-            A tensor, a list of tensors, or a dict of them where the components have names.
+            A tensor, a list of tensors, or a dict of them if the components have names.
 
         Raises:
             OutOfRangeError: at run time, the queue is closed and empty.
@@ -253,17 +252,17 @@ class QueueBase:
         return self._element(op)
 
     def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
-        """Returns elements, taken out of the queue when there are so many.
+        """Take elements out of the queue, and wait until there are enough.
 
         Args:
-            n: how many, an int32 scalar.
+            n: number of elements, an int32 scalar.
             name: name of the operation.
 
         Returns:
-            As ``dequeue``, of tensors with one dimension more: rows.
+            As for ``dequeue``, with rows as a new first axis.
 
         Raises:
-            OutOfRangeError: at run time, the queue is closed and has fewer.
+            OutOfRangeError: at run time, the queue is closed and has fewer elements.
         """
         op = apply_op(
             "QueueDequeueManyV2",
@@ -279,14 +278,14 @@ class QueueBase:
         return self._element(op)
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
-        """Returns elements as ``dequeue_many``, and fewer, at least one, when that is all in a closed queue.
+        """Take elements out as ``dequeue_many`` does; from a closed queue, take at least one of the remaining ones.
 
         Args:
-            n: how many, an int32 scalar.
+            n: number of elements, an int32 scalar.
             name: name of the operation.
 
         Returns:
-            As ``dequeue_many``.
+            As for ``dequeue_many``.
 
         Raises:
             OutOfRangeError: at run time, the queue is closed and empty.
@@ -303,14 +302,14 @@ class QueueBase:
         return self._element(op)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Returns an operation that closes the queue: nothing can be put in from then on.
+        """Return an operation that closes the queue: elements can no longer be put in.
 
         Args:
-            cancel_pending_enqueues: whether what waits to be put in fails; else the queue is closed after it.
+            cancel_pending_enqueues: whether pending enqueues fail; otherwise the queue is closed after them.
             name: name of the operation.
 
         Raises:
-            CancelledError: at run time, it was closed already.
+            CancelledError: at run time, the queue is already closed.
         """
         return apply_op(
             "QueueCloseV2",
@@ -320,7 +319,7 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Returns whether the queue is closed.
+        """Return whether the queue is closed.
 
         Args:
             name: name of the operation.
@@ -333,7 +332,7 @@ class QueueBase:
         ]
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of elements in the queue.
+        """Return the number of elements in the queue.
 
         Args:
             name: name of the operation.
@@ -345,20 +344,20 @@ class QueueBase:
 
 
 class RandomShuffleQueue(QueueBase):
-    """A queue that gives out elements in random order.
+    """A queue that returns its elements in random order.
 
     Args:
-        capacity: the most elements it holds.
-        min_after_dequeue: so many stay in it until it is closed, so that there is something to shuffle.
-        dtypes: the types of the components of an element.
-        shapes: their shapes, fully known; None: any, and elements are taken one by one.
+        capacity: maximum number of elements.
+        min_after_dequeue: number of elements that stay in it until it is closed, for a good shuffle.
+        dtypes: dtypes of the components of an element.
+        shapes: their shapes, fully known; None: any, but elements can only be taken one by one.
         names: their names; elements are then dicts.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
-        shared_name: queues of the same one, in a session, are one queue.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the operation.
 
     Raises:
-        ValueError: shapes or names do not fit the types.
+        ValueError: shapes or names do not match the dtypes.
         InvalidArgumentError: at run time, ``min_after_dequeue`` is not below ``capacity``.
     """
 
@@ -367,24 +366,24 @@ class RandomShuffleQueue(QueueBase):
         seed: int | None = None, shared_name: str | None = None, name: str = "random_shuffle_queue",
     ) -> None:  # fmt: skip
         types = component_types(dtypes)
-        known, named = component_shapes(shapes, types), _names(names, types)
+        shape_list, named = component_shapes(shapes, types), _names(names, types)
         seed1, seed2 = get_seed(seed)
         if seed1 is None or seed2 is None:
             seed1, seed2 = 0, 0
-        elif seed is None and shared_name is not None:  # the same one wherever the queue is shared
-            import hashlib  # loaded when it is first needed
+        elif seed is None and shared_name is not None:  # shared queues need the same seed
+            import hashlib  # loaded on first use
 
             digest = hashlib.md5(f"{seed1}{shared_name}".encode(), usedforsecurity=False).hexdigest()
             seed2 = int(digest[:8], 16) & 0x7FFFFFFF
         handle = apply_op(
-            "RandomShuffleQueueV2", name, component_types=types, shapes=known, capacity=capacity,
+            "RandomShuffleQueueV2", name, component_types=types, shapes=shape_list, capacity=capacity,
             min_after_dequeue=min_after_dequeue, seed=seed1, seed2=seed2, shared_name=shared_name or "",
         ).outputs[0]  # fmt: skip
-        super().__init__(types, known or None, named, handle)
+        super().__init__(types, shape_list or None, named, handle)
 
 
 class FIFOQueue(QueueBase):
-    """A queue, first in first out.
+    """A first-in, first-out queue.
 
     >>> import gpuplace as tf
     >>> queue = tf.FIFOQueue(3, tf.float32)
@@ -394,15 +393,15 @@ class FIFOQueue(QueueBase):
     1.0
 
     Args:
-        capacity: the most elements it holds.
-        dtypes: the types of the components of an element.
-        shapes: their shapes, fully known; None: any, and elements are taken one by one.
+        capacity: maximum number of elements.
+        dtypes: dtypes of the components of an element.
+        shapes: their shapes, fully known; None: any, but elements can only be taken one by one.
         names: their names; elements are then dicts.
-        shared_name: queues of the same one, in a session, are one queue.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the operation.
 
     Raises:
-        ValueError: shapes or names do not fit the types.
+        ValueError: shapes or names do not match the dtypes.
     """
 
     def __init__(
@@ -410,27 +409,27 @@ class FIFOQueue(QueueBase):
         name: str = "fifo_queue",
     ) -> None:  # fmt: skip
         types = component_types(dtypes)
-        known, named = component_shapes(shapes, types), _names(names, types)
+        shape_list, named = component_shapes(shapes, types), _names(names, types)
         handle = apply_op(
-            "FIFOQueueV2", name, component_types=types, shapes=known, capacity=capacity,
+            "FIFOQueueV2", name, component_types=types, shapes=shape_list, capacity=capacity,
             shared_name=shared_name or "",
         ).outputs[0]  # fmt: skip
-        super().__init__(types, known or None, named, handle)
+        super().__init__(types, shape_list or None, named, handle)
 
 
 class PaddingFIFOQueue(QueueBase):
-    """A queue, first in first out, whose elements differ in size: those taken together are padded with zeros.
+    """A first-in, first-out queue of elements of different sizes: batches are padded with zeros.
 
     Args:
-        capacity: the most elements it holds.
-        dtypes: the types of the components of an element.
+        capacity: maximum number of elements.
+        dtypes: dtypes of the components of an element.
         shapes: their shapes, of known rank; sizes that differ are None.
         names: their names; elements are then dicts.
-        shared_name: queues of the same one, in a session, are one queue.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the operation.
 
     Raises:
-        ValueError: shapes or names do not fit the types.
+        ValueError: shapes or names do not match the dtypes.
     """
 
     def __init__(
@@ -438,45 +437,45 @@ class PaddingFIFOQueue(QueueBase):
         name: str = "padding_fifo_queue",
     ) -> None:  # fmt: skip
         types = component_types(dtypes)
-        known, named = component_shapes(shapes, types, may_be_partial=True), _names(names, types)
-        if len(known) != len(types):
+        shape_list, named = component_shapes(shapes, types, may_be_partial=True), _names(names, types)
+        if len(shape_list) != len(types):
             raise ValueError(
                 "Shapes must be provided for all components, but received"
-                f" {len(types)} dtypes and {len(known)} shapes."
+                f" {len(types)} dtypes and {len(shape_list)} shapes."
             )
         handle = apply_op(
-            "PaddingFIFOQueueV2", name, component_types=types, shapes=known, capacity=capacity,
+            "PaddingFIFOQueueV2", name, component_types=types, shapes=shape_list, capacity=capacity,
             shared_name=shared_name or "",
         ).outputs[0]  # fmt: skip
-        super().__init__(types, known, named, handle)
+        super().__init__(types, shape_list, named, handle)
 
 
 class PriorityQueue(QueueBase):
-    """A queue that gives out the elements with the lowest priority first; that is their first component, int64.
+    """A queue that returns the elements with the lowest priority first; the priority is the first component, int64.
 
     Args:
-        capacity: the most elements it holds.
-        types: the types of the components after the priority.
-        shapes: their shapes, fully known; None: any, and elements are taken one by one.
+        capacity: maximum number of elements.
+        types: dtypes of the components after the priority.
+        shapes: their shapes, fully known; None: any, but elements can only be taken one by one.
         names: names of all components; elements are then dicts.
-        shared_name: queues of the same one, in a session, are one queue.
+        shared_name: queues that share a name, in a session, are one queue.
         name: name of the operation.
 
     Raises:
-        ValueError: shapes or names do not fit the types.
+        ValueError: shapes or names do not match the dtypes.
     """
 
     def __init__(
         self, capacity: int, types: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:  # fmt: skip
-        found = component_types(types)
-        known = component_shapes(shapes, found)
+        dtypes = component_types(types)
+        shape_list = component_shapes(shapes, dtypes)
         handle = apply_op(
-            "PriorityQueueV2", name, component_types=found, shapes=known, capacity=capacity,
+            "PriorityQueueV2", name, component_types=dtypes, shapes=shape_list, capacity=capacity,
             shared_name=shared_name or "",
         ).outputs[0]  # fmt: skip
-        all_types = [int64, *found]
+        all_types = [int64, *dtypes]
         super().__init__(
-            all_types, [SCALAR_SHAPE, *known] if known else None, _names(names, all_types), handle
+            all_types, [SCALAR_SHAPE, *shape_list] if shape_list else None, _names(names, all_types), handle
         )

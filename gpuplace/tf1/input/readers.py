@@ -1,6 +1,6 @@
-"""Readers: ops that take names of files from a queue and give out what is in them, record by record.
+"""Readers: ops that take file names from a queue and return the records of the files one by one.
 
-A reader gives pairs: a key, the file's name and which record, and the record.
+A reader returns pairs of a key (the file name and the position of the record) and the record.
 
 Source: tensorflow/python/ops/io_ops.py and core/kernels/reader_base.cc, text_line_reader_op.cc, tf_record_reader_op.cc,
 fixed_length_record_reader_op.cc, whole_file_read_ops.cc, identity_reader_op.cc, release 1.15.
@@ -45,68 +45,68 @@ Record = tuple[bytes, bytes]
 """Key and value."""
 
 _NAME_FIELD = 8 * 4 + 2
-"""Key of the field of a ``ReaderBaseState`` that holds the name of the file."""
+"""Key of the field of a ``ReaderBaseState`` that holds the file name."""
 
 
-class _Work:
-    """A file that a reader reads."""
+class _OpenFile:
+    """A file that is being read."""
 
     is_done = False
-    """Whether it is known that no record is left."""
+    """Whether no record is left."""
 
     def next(self) -> Record | None:
-        """The next record; None when there is none."""
+        """Return the next record; None after the last one."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
 
 
 class _Reader:
-    """What a reader op keeps: the file that is read now, and how much is done.
+    """State of a reader op: the current file, and counts of what was read.
 
     Args:
-        name: of the op.
-        open_file: begins with a file.
+        name: name of the op.
+        open_file: opens a file.
         keeps_state: whether its state can be saved: it is between files after every record.
     """
 
-    def __init__(self, name: str, open_file: Callable[[str], _Work], keeps_state: bool) -> None:
+    def __init__(self, name: str, open_file: Callable[[str], _OpenFile], keeps_state: bool) -> None:
         self.name = name
         self._open = open_file
         self._keeps_state = keeps_state
         self._lock = threading.Lock()
-        self._work: _Work | None = None
+        self._work: _OpenFile | None = None
         self._name_of_work = b""
         self.produced = 0
-        """Records given out."""
+        """Number of records returned."""
         self.finished = 0
-        """Files read to the end."""
+        """Number of files read completely."""
 
     def read(self, queue: queues.Queue, count: int, cancellation: Cancellation) -> list[Record]:
-        """Gives records of one file: at least one, at most so many.
+        """Return records of one file: at least one, at most ``count``.
 
         Raises:
-            OutOfRangeError: the queue is closed and everything is read.
+            OutOfRangeError: the queue is closed and everything has been read.
         """
         with self._lock:
-            found: list[Record] = []
-            while len(found) < count:
+            records: list[Record] = []
+            while len(records) < count:
                 if self._work is None:
-                    if found:
+                    if records:
                         break
                     self._work = self._next_work(queue, cancellation)
                 record = self._work.next()
                 if record is None:
                     self._end_work()
                 else:
-                    found.append(record)
+                    records.append(record)
                     self.produced += 1
                     if self._work.is_done:
                         self._end_work()
-            return found
+            return records
 
-    def _next_work(self, queue: queues.Queue, cancellation: Cancellation) -> _Work:
+    def _next_work(self, queue: queues.Queue, cancellation: Cancellation) -> _OpenFile:
         self._name_of_work = b""
         (name,) = queue.dequeue(cancellation)
         if name.ndim or name.dtype != object:
@@ -123,7 +123,7 @@ class _Reader:
             self.finished += 1
 
     def reset(self) -> None:
-        """Begins anew."""
+        """Start over."""
         with self._lock:
             work, self._work = self._work, None
             if work is not None:
@@ -132,7 +132,7 @@ class _Reader:
             self._name_of_work = b""
 
     def state(self) -> bytes:
-        """The reader's state, a ``ReaderBaseState``; UnimplementedError for readers that cannot save it."""
+        """Return the reader's state, a ``ReaderBaseState``; UnimplementedError for readers that cannot save it."""
         if not self._keeps_state:
             raise UnimplementedError.of("Reader SerializeState")
         with self._lock:
@@ -143,11 +143,11 @@ class _Reader:
             return b"".join(written)
 
     def restore(self, state: bytes) -> None:
-        """Goes back to a state; begins anew where it cannot.
+        """Restore a state; on failure start over.
 
         Raises:
-            UnimplementedError: readers of this kind keep no state.
-            InvalidArgumentError: this is no state, or one within a file.
+            UnimplementedError: this type of reader has no state to save.
+            InvalidArgumentError: it is not a state, or a state within a file.
         """
         try:
             self._restore(state)
@@ -181,7 +181,7 @@ class _Reader:
             self._name_of_work = fields.get(_NAME_FIELD, b"")
 
 
-class _Lines(_Work):
+class _Lines(_OpenFile):
     def __init__(self, path: str, skipped: int) -> None:
         self._path = path
         self._reader = records.LineReader(path)
@@ -201,7 +201,7 @@ class _Lines(_Work):
         self._reader.close()
 
 
-class _Records(_Work):
+class _Records(_OpenFile):
     def __init__(self, path: str, kind: str) -> None:
         self._path = path
         self._reader = records.RecordReader(path, kind)
@@ -215,7 +215,7 @@ class _Records(_Work):
         self._reader.close()
 
 
-class _Fixed(_Work):
+class _Fixed(_OpenFile):
     def __init__(self, path: str, header: int, size: int, footer: int, hop: int, kind: str) -> None:
         self._path = path
         self._reader = records.FixedLengthReader(path, kind, size, header, footer, hop)
@@ -236,8 +236,8 @@ class _Fixed(_Work):
         self._reader.close()
 
 
-class _Whole(_Work):
-    """A file, or its name, as one record."""
+class _WholeFile(_OpenFile):
+    """A whole file, or its name, as one record."""
 
     def __init__(self, path: str, read: Callable[[str], bytes]) -> None:
         self._left = [path]
@@ -251,8 +251,8 @@ class _Whole(_Work):
         return os.fsencode(path), self._read(path)
 
 
-def _opener(op: Operation, attrs: Mapping[str, Any]) -> Callable[[str], _Work]:
-    """What begins with a file, for each kind of reader."""
+def _opener(op: Operation, attrs: Mapping[str, Any]) -> Callable[[str], _OpenFile]:
+    """Return the function that opens a file, for each type of reader."""
     if op.type == "TextLineReaderV2":
         return lambda path: _Lines(path, attrs["skip_header_lines"])
     if op.type == "TFRecordReaderV2":
@@ -261,14 +261,14 @@ def _opener(op: Operation, attrs: Mapping[str, Any]) -> Callable[[str], _Work]:
         sizes = {name: attrs[f"{name}_bytes"] for name in ("header", "record", "footer", "hop")}
         for name, size in sizes.items():
             if size < (name == "record"):
-                least = "positive" if name == "record" else ">= 0"
-                raise InvalidArgumentError.of(f"{name}_bytes must be {least} but is {size}")
+                condition = "positive" if name == "record" else ">= 0"
+                raise InvalidArgumentError.of(f"{name}_bytes must be {condition} but is {size}")
         kind = attrs["encoding"].decode()
         return lambda path: _Fixed(
             path, sizes["header"], sizes["record"], sizes["footer"], sizes["hop"], kind
         )
     read = file_system.read_bytes if op.type == "WholeFileReaderV2" else os.fsencode
-    return lambda path: _Whole(path, read)
+    return lambda path: _WholeFile(path, read)
 
 
 @binder(*sorted(READER_MAKERS))
@@ -286,8 +286,8 @@ def _reader(
 
 
 def _reader_of(handle: Any) -> _Reader:
-    found: _Reader = resource_of(handle, _Reader, _TYPE_NAME)
-    return found
+    reader: _Reader = resource_of(handle, _Reader, _TYPE_NAME)
+    return reader
 
 
 def _texts(values: list[bytes]) -> Any:
@@ -311,8 +311,8 @@ def _read_up_to(
     count = int(num_records)
     if count <= 0:
         raise InvalidArgumentError.of(f"num_records must be positive, but is {count}")
-    found = _reader_of(reader_handle).read(queue, count, ctx.session.cancellation)
-    return _texts([key for key, _ in found]), _texts([value for _, value in found])
+    records = _reader_of(reader_handle).read(queue, count, ctx.session.cancellation)
+    return _texts([key for key, _ in records]), _texts([value for _, value in records])
 
 
 @compute("ReaderNumRecordsProducedV2")
@@ -370,7 +370,7 @@ not_differentiable(
 
 
 class ReaderBase:
-    """A reader, by its handle: takes names of files from a queue, and gives out what is in them.
+    """A reader, identified by its handle: takes file names from a queue, and returns the records of the files.
 
     Args:
         reader_ref: the handle, a tensor.
@@ -395,42 +395,42 @@ class ReaderBase:
         return apply_op(op_type, name, reader_handle=self._reader_ref, **arguments)
 
     def read(self, queue: QueueBase | Tensor, name: str | None = None) -> Any:
-        """Returns the next record, of the file that is read or the next one in the queue.
+        """Return the next record, from the current file or the next one in the queue.
 
         Args:
-            queue: a queue of names of files, or its handle.
+            queue: a queue of file names, or its handle.
             name: name of the op.
 
         Returns:
             ``(key, value)``, string scalars.
 
         Raises:
-            OutOfRangeError: when it runs: the queue is closed and everything is read.
-            NotFoundError: when it runs: there is no such file.
+            OutOfRangeError: at run time, the queue is closed and everything has been read.
+            NotFoundError: at run time, a file does not exist.
         """
         handle = queue.queue_ref if isinstance(queue, QueueBase) else queue
         return tuple(self._apply("ReaderReadV2", name, queue_handle=handle).outputs)
 
     def read_up_to(self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None) -> Any:
-        """Returns the next records, at least one.
+        """Return the next records, at least one.
 
         Args:
             queue: as for ``read``.
-            num_records: how many at most, an int64 scalar.
+            num_records: maximum number of records, an int64 scalar.
             name: name of the op.
 
         Returns:
             ``(keys, values)``, string vectors.
 
         Raises:
-            OutOfRangeError: as ``read``.
+            OutOfRangeError: as for ``read``.
         """
         handle = queue.queue_ref if isinstance(queue, QueueBase) else queue
         op = self._apply("ReaderReadUpToV2", name, queue_handle=handle, num_records=num_records)
         return tuple(op.outputs)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """Returns how many records were read.
+        """Return the number of records read.
 
         Args:
             name: name of the op.
@@ -441,7 +441,7 @@ class ReaderBase:
         return self._apply("ReaderNumRecordsProducedV2", name).outputs[0]
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """Returns how many files were read to the end.
+        """Return the number of files read completely.
 
         Args:
             name: name of the op.
@@ -452,33 +452,33 @@ class ReaderBase:
         return self._apply("ReaderNumWorkUnitsCompletedV2", name).outputs[0]
 
     def serialize_state(self, name: str | None = None) -> Tensor:
-        """Returns the reader's state.
+        """Return the reader's state.
 
         Args:
             name: name of the op.
 
         Returns:
-            A string scalar, which means something to ``restore_state`` only.
+            A string scalar for ``restore_state``.
 
         Raises:
-            UnimplementedError: when it runs: this reader cannot save it.
+            UnimplementedError: at run time, this reader cannot save it.
         """
         return self._apply("ReaderSerializeStateV2", name).outputs[0]
 
     def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
-        """Returns an operation that goes back to a state.
+        """Return an operation that restores a state.
 
         Args:
-            state: what ``serialize_state`` gave, a string scalar.
+            state: a result of ``serialize_state``, a string scalar.
             name: name of the op.
 
         Raises:
-            UnimplementedError: when it runs: this reader cannot do so.
+            UnimplementedError: at run time, this reader cannot restore it.
         """
         return self._apply("ReaderRestoreStateV2", name, state=state)
 
     def reset(self, name: str | None = None) -> Operation:
-        """Returns an operation after which the reader begins anew.
+        """Return an operation that makes the reader start over.
 
         Args:
             name: name of the op.
@@ -487,7 +487,7 @@ class ReaderBase:
 
 
 class WholeFileReader(ReaderBase):
-    """Gives each file as one record, with its name as the key.
+    """Reader of whole files: each file is one record, with its name as the key.
 
     Args:
         name: name of the op.
@@ -498,10 +498,10 @@ class WholeFileReader(ReaderBase):
 
 
 class TextLineReader(ReaderBase):
-    """Gives the lines of text files, without their ends.
+    """Reader of text files: each line is a record, without the line ending.
 
     Args:
-        skip_header_lines: so many lines at the beginning of each file are left out.
+        skip_header_lines: number of lines to skip at the start of each file.
         name: name of the op.
     """
 
@@ -510,15 +510,15 @@ class TextLineReader(ReaderBase):
 
 
 class FixedLengthRecordReader(ReaderBase):
-    """Gives pieces of files that are all of one length.
+    """Reader of files with fixed-length records.
 
     Args:
-        record_bytes: length of a record.
-        header_bytes: bytes at the beginning of each file that are left out; None: none.
-        footer_bytes: bytes at its end that are left out; None: none.
-        hop_bytes: bytes from the beginning of a record to that of the next one; None: its length.
+        record_bytes: size of a record.
+        header_bytes: number of bytes to skip at the start of each file; None: 0.
+        footer_bytes: number of bytes to skip at its end; None: 0.
+        hop_bytes: bytes from the start of a record to the start of the next; None: its size.
         name: name of the op.
-        encoding: how files are compressed, ``"ZLIB"`` or ``"GZIP"``; None: not at all.
+        encoding: compression of the files, ``"ZLIB"`` or ``"GZIP"``, or None.
     """
 
     def __init__(
@@ -533,11 +533,11 @@ class FixedLengthRecordReader(ReaderBase):
 
 
 class TFRecordReader(ReaderBase):
-    """Gives the records of TFRecord files.
+    """Reader of TFRecord files.
 
     Args:
         name: name of the op.
-        options: ``TFRecordOptions``, which say how they are compressed; None: not at all.
+        options: ``TFRecordOptions`` with the compression; None: no compression.
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
@@ -546,7 +546,7 @@ class TFRecordReader(ReaderBase):
 
 
 class IdentityReader(ReaderBase):
-    """Gives what is in the queue, as key and as value.
+    """Reader that returns the elements of the queue, as key and as value.
 
     Args:
         name: name of the op.

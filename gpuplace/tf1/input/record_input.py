@@ -1,7 +1,7 @@
-"""Records of many files in a random order, epoch after epoch.
+"""Records of many files in random order, epoch after epoch.
 
-TensorFlow reads the files with several threads, so the order that a seed gives is not one to count on; here one thread
-reads them when they are needed, and a seed gives one order.
+TensorFlow reads the files with several threads, so its order is not reproducible even with a seed. Here one thread
+reads them on demand, and a seed determines the order.
 
 Source: tensorflow/python/ops/data_flow_ops.py, core/kernels/record_input_op.cc and record_yielder.cc, release 1.15.
 """
@@ -30,18 +30,18 @@ from gpuplace.shapes import UNKNOWN_SHAPE
 
 
 class RecordInput:
-    """Yields records of TFRecord files in a random order, each once an epoch, for ever.
+    """A reader that yields records of TFRecord files in random order, each once per epoch, without end.
 
     Args:
-        file_pattern: what the names of the files match.
-        batch_size: how many records are yielded at a time.
-        buffer_size: how many records the next one is drawn from.
-        parallelism: with how many threads TensorFlow reads; kept in the graph.
-        shift_ratio: what share of the files is left for the end of an epoch, more in each one.
-        seed: of the order.
+        file_pattern: glob pattern of the file names.
+        batch_size: number of records yielded at a time.
+        buffer_size: number of records from which the next one is drawn.
+        parallelism: number of threads in TensorFlow; stored in the graph.
+        shift_ratio: fraction of the files to move to the end of an epoch, more in each one.
+        seed: seed of the order.
         name: name of the op.
-        batches: how many batches are made of what is yielded; None: one tensor of all records.
-        compression_type: of the files, of ``tf.python_io.TFRecordCompressionType``; None: they are not compressed.
+        batches: number of batches to split the records into; None: one tensor of all records.
+        compression_type: a ``tf.python_io.TFRecordCompressionType``; None: no compression.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class RecordInput:
         self._compression = TFRecordCompressionType.NONE if compression_type is None else compression_type
 
     def get_yield_op(self) -> Tensor | list[list[Tensor]]:
-        """Returns what yields the next records: ``[batch_size]`` texts, or a list of scalars for each batch.
+        """Return the next records: strings ``[batch_size]``, or a list of scalars for each batch.
 
         Raises:
-            NotFoundError: when it runs: there are no such files.
-            DataLossError: when it runs: a file is damaged.
+            NotFoundError: at run time, no files match.
+            DataLossError: at run time, a file is damaged.
         """
         records = new(
             "RecordInput", self._name, file_pattern=self._pattern, batch_size=self._count,
@@ -76,14 +76,14 @@ class RecordInput:
         if self._batches is None:
             return records
         with name_scope(self._name):
-            found: list[list[Tensor]] = [[] for _ in range(self._batches)]
+            batches: list[list[Tensor]] = [[] for _ in range(self._batches)]
             for index, record in enumerate(split(records, self._count, 0)):
-                found[index % self._batches].append(reshape(record, []))
-            return found
+                batches[index % self._batches].append(reshape(record, []))
+            return batches
 
 
 class _Yielder:
-    """The records of a kernel that are still to come."""
+    """The remaining records of a kernel."""
 
     def __init__(self, pattern: str, kind: str, buffer_size: int, shift_ratio: float, seed: int) -> None:
         self._files = glob(pattern)
@@ -122,7 +122,7 @@ class _Yielder:
             yield self._drawn(waiting)
 
     def _drawn(self, waiting: list[bytes]) -> bytes:
-        """One of the records, in whose place the last one is put."""
+        """Return one of the records at random, and put the last one in its place."""
         at = int(self._random.integers(len(waiting)))
         waiting[at], waiting[-1] = waiting[-1], waiting[at]
         return waiting.pop()

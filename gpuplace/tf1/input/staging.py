@@ -1,4 +1,4 @@
-"""``tf.contrib.staging.StagingArea``: where a step leaves tensors for the next one, also in a GPU's memory.
+"""``tf.contrib.staging.StagingArea``: a step leaves tensors there for the next one, also in GPU memory.
 
 Source: tensorflow/python/ops/data_flow_ops.py and core/kernels/stage_op.cc, map_stage_op.cc, release 1.15.
 """
@@ -30,18 +30,18 @@ __all__ = ["MapStagingArea", "StagingArea"]
 
 
 class BaseStagingArea:
-    """What both kinds of areas have.
+    """Base class of staging areas.
 
     Args:
-        dtypes: the types of the components of an element.
-        shapes: their shapes; None: they are not known.
+        dtypes: dtypes of the components of an element.
+        shapes: their shapes; None: unknown.
         names: their names; elements are then dicts.
-        shared_name: areas of the same one, in a session and on a device, are one area; None: a name of its own.
-        capacity: the most elements it holds; 0: any number.
-        memory_limit: the most bytes it holds; 0: any number.
+        shared_name: areas that share a name, in a session and on a device, are one area; None: unshared.
+        capacity: maximum number of elements; 0: unlimited.
+        memory_limit: maximum number of bytes; 0: unlimited.
 
     Raises:
-        ValueError: there are names or shapes, and not one for each type, or ``shared_name`` is no text.
+        ValueError: the number of names or shapes is wrong, or ``shared_name`` is not a string.
     """
 
     def __init__(
@@ -74,36 +74,36 @@ class BaseStagingArea:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the area."""
         return self._name
 
     @property
     def dtypes(self) -> list[DType]:
-        """The types of the components."""
+        """Dtypes of the components."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
-        """Their shapes."""
+        """Shapes of the components."""
         return self._shapes
 
     @property
     def names(self) -> list[str] | None:
-        """Their names, if they have some."""
+        """Names of the components, if any."""
         return self._names
 
     @property
     def capacity(self) -> int:
-        """The most elements it holds; 0: any number."""
+        """Maximum number of elements; 0: unlimited."""
         return self._capacity
 
     @property
     def memory_limit(self) -> int:
-        """The most bytes it holds; 0: any number."""
+        """Maximum number of bytes; 0: unlimited."""
         return self._memory_limit
 
     def _checked(self, vals: Any, indices: Sequence[int] | None) -> tuple[list[Tensor], list[int]]:
-        """The tensors of an element, and which components they are."""
+        """Return the tensors of an element, and the indices of its components."""
         if isinstance(vals, Mapping):
             if not self._names:
                 raise ValueError("Staging areas must have names to enqueue a dictionary")
@@ -135,22 +135,22 @@ class BaseStagingArea:
         return tensors, list(indices)
 
     def _moved(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Tensors on the device where they are asked for."""
+        """Return tensors on the current device."""
         if no_op().device == self._root.device:
             return list(tensors)
         return [identity(tensor) for tensor in tensors]
 
     def _given(self, tensors: Sequence[Tensor], indices: Sequence[int]) -> Any:
-        """Tensors in the form of an element, on the device where they are asked for."""
-        found = self._moved(tensors)
-        for tensor, number in zip(found, indices, strict=True):
+        """Return tensors in the structure of an element, on the current device."""
+        moved = self._moved(tensors)
+        for tensor, number in zip(moved, indices, strict=True):
             tensor.set_shape(self._shapes[number])
         if self._names:
-            return {self._names[number]: tensor for tensor, number in zip(found, indices, strict=True)}
-        return found
+            return {self._names[number]: tensor for tensor, number in zip(moved, indices, strict=True)}
+        return moved
 
     def _apply(self, op_type: str, name: str | None, **arguments: Any) -> Operation:
-        """An operation on the device of the area."""
+        """Return an operation on the device of the area."""
         with get_default_graph().colocate_with(self._root):
             return self._apply_anywhere(op_type, name, **arguments)
 
@@ -161,16 +161,16 @@ class BaseStagingArea:
         )  # fmt: skip
 
 
-def _values(given: Any) -> list[Any]:
-    if isinstance(given, Mapping):
-        return list(given.values())
-    return list(given) if isinstance(given, list | tuple) else [given]
+def _values(values: Any) -> list[Any]:
+    if isinstance(values, Mapping):
+        return list(values.values())
+    return list(values) if isinstance(values, list | tuple) else [values]
 
 
 class StagingArea(BaseStagingArea):
-    """Elements that one step puts in and another takes out, first in first out, on the device where it was made.
+    """Elements that one step puts in and another takes out, first in, first out, on the device of the area.
 
-    With it a step can compute with what the step before copied to the GPU, while it copies for the next one.
+    With it, a step can compute with what the previous step copied to the GPU while it copies data for the next one.
 
     >>> import gpuplace as tf
     >>> area = tf.contrib.staging.StagingArea([tf.float32])
@@ -181,26 +181,26 @@ class StagingArea(BaseStagingArea):
     3.0
 
     Args:
-        dtypes: the types of the components of an element.
-        shapes: their shapes; None: they are not known.
+        dtypes: dtypes of the components of an element.
+        shapes: their shapes; None: unknown.
         names: their names; elements are then dicts.
-        shared_name: areas of the same one, in a session and on a device, are one area; None: a name of its own.
-        capacity: the most elements it holds; 0: any number.
-        memory_limit: the most bytes it holds; 0: any number.
+        shared_name: areas that share a name, in a session and on a device, are one area; None: unshared.
+        capacity: maximum number of elements; 0: unlimited.
+        memory_limit: maximum number of bytes; 0: unlimited.
 
     Raises:
-        ValueError: there are names or shapes, and not one for each type.
+        ValueError: the number of names or shapes is wrong.
     """
 
     def put(self, values: TensorLike, name: str | None = None) -> Operation:
-        """Returns an operation that puts an element in, waiting until there is room.
+        """Return an operation that puts an element in, and waits until there is room.
 
         Args:
-            values: a tensor, a list of tensors, or a dict of them where the components have names.
+            values: a tensor, a list of tensors, or a dict of them if the components have names.
             name: name of the operation.
 
         Raises:
-            ValueError: they are not as many as the types, or a shape does not fit.
+            ValueError: the number of values is wrong, or a shape does not fit.
         """
         with name_scope(name, f"{self._name}_put", _values(values)) as scope:
             vals = values if isinstance(values, Mapping | list | tuple) else [values]
@@ -208,32 +208,32 @@ class StagingArea(BaseStagingArea):
             return self._apply("Stage", scope, values=tensors)
 
     def get(self, name: str | None = None) -> Any:
-        """Returns the first element, taken out when there is one.
+        """Take the first element out, and wait until there is one.
 
         Args:
             name: name of the operation.
 
         Returns:
-            A list of tensors, or a dict of them where the components have names.
+            A list of tensors, or a dict of them if the components have names.
         """
         op = self._apply("Unstage", name or f"{self._name}_get", dtypes=self._dtypes)
         return self._given(op.outputs, range(len(self._dtypes)))
 
     def peek(self, index: TensorLike, name: str | None = None) -> Any:
-        """Returns an element, which stays in, when there is one.
+        """Return an element without taking it out, and wait until there is one.
 
         Args:
-            index: its number, an int32 scalar.
+            index: its index, an int32 scalar.
             name: name of the operation.
 
         Returns:
-            As ``get``.
+            As for ``get``.
         """
         op = self._apply("StagePeek", name or f"{self._name}_peek", index=index, dtypes=self._dtypes)
         return self._given(op.outputs, range(len(self._dtypes)))
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of elements.
+        """Return the number of elements.
 
         Args:
             name: name of the operation.
@@ -244,7 +244,7 @@ class StagingArea(BaseStagingArea):
         return self._apply_anywhere("StageSize", name or f"{self._name}_size", dtypes=self._dtypes).outputs[0]
 
     def clear(self, name: str | None = None) -> Operation:
-        """Returns an operation that drops all elements.
+        """Return an operation that drops all elements.
 
         Args:
             name: name of the operation.
@@ -256,13 +256,13 @@ class MapStagingArea(BaseStagingArea):
     """Elements by key that one step puts in, as a whole or in parts, and another takes out.
 
     Args:
-        dtypes: as of ``StagingArea``.
-        shapes: as of ``StagingArea``.
-        names: as of ``StagingArea``.
-        shared_name: as of ``StagingArea``.
-        ordered: whether the element of the lowest key is taken where no key is named.
-        capacity: as of ``StagingArea``.
-        memory_limit: as of ``StagingArea``.
+        dtypes: as for ``StagingArea``.
+        shapes: as for ``StagingArea``.
+        names: as for ``StagingArea``.
+        shared_name: as for ``StagingArea``.
+        ordered: whether the element with the lowest key is taken if no key is given.
+        capacity: as for ``StagingArea``.
+        memory_limit: as for ``StagingArea``.
     """
 
     def __init__(
@@ -273,10 +273,10 @@ class MapStagingArea(BaseStagingArea):
         self._prefix = "OrderedMap" if ordered else "Map"
 
     def _chosen(self, indices: Any) -> list[int]:
-        """The numbers of components that are named by number or name; of all where None."""
+        """Return the indices of components given by index or name; all of them for None."""
         if indices is None:
             return list(range(len(self._dtypes)))
-        found = []
+        numbers = []
         for index in indices:
             if isinstance(index, str):
                 if not self._names or index not in self._names:
@@ -286,41 +286,41 @@ class MapStagingArea(BaseStagingArea):
                 index = self._names.index(index)
             if not 0 <= index < len(self._dtypes):
                 raise ValueError(f"Indices [{index}] out of range for {len(self._dtypes)} components")
-            found.append(index)
-        return found
+            numbers.append(index)
+        return numbers
 
     def put(self, key: TensorLike, vals: Any, indices: Any = None, name: str | None = None) -> Operation:
-        """Returns an operation that puts components of an element in, waiting until there is room.
+        """Return an operation that puts components of an element in, and waits until there is room.
 
         Args:
             key: an int64 scalar.
-            vals: a list of tensors, or a dict of them where the components have names.
-            indices: the numbers of the components; None: all.
+            vals: a list of tensors, or a dict of them if the components have names.
+            indices: indices of the components; None: all.
             name: name of the operation.
 
         Raises:
-            ValueError: they are not as many as the numbers, or a shape does not fit.
+            ValueError: the numbers of values and indices differ, or a shape does not fit.
         """
         with name_scope(name, f"{self._name}_put", _values(vals)) as scope:
-            given = vals if isinstance(vals, Mapping | list | tuple) else [vals]
-            if indices is None and not isinstance(given, Mapping):
-                indices = range(len(given))
-            tensors, numbers = self._checked(given, indices)
+            values_list = vals if isinstance(vals, Mapping | list | tuple) else [vals]
+            if indices is None and not isinstance(values_list, Mapping):
+                indices = range(len(values_list))
+            tensors, numbers = self._checked(values_list, indices)
             return self._apply(
                 f"{self._prefix}Stage", scope, key=key,
                 indices=numbers, values=tensors, dtypes=self._dtypes,
             )  # fmt: skip
 
     def get(self, key: TensorLike | None = None, indices: Any = None, name: str | None = None) -> Any:
-        """Returns an element, or some of its components, taken out when it is complete.
+        """Take an element, or some of its components, out, and wait until it is complete.
 
         Args:
-            key: an int64 scalar; None: any element, or that of the lowest key in an ordered area.
-            indices: the numbers or names of components; None: all.
+            key: an int64 scalar; None: any element, or the one with the lowest key in an ordered area.
+            indices: indices or names of components; None: all.
             name: name of the operation.
 
         Returns:
-            The key, and a list of tensors or a dict of them where the components have names.
+            The key, and a list of tensors or a dict of them if the components have names.
         """
         numbers = self._chosen(indices)
         types = [self._dtypes[number] for number in numbers]
@@ -332,26 +332,26 @@ class MapStagingArea(BaseStagingArea):
                 dtypes=types,
             )
             return self._moved(op.outputs[:1])[0], self._given(op.outputs[1:], numbers)
-        given = convert_to_tensor(key, "int64")
+        key_tensor = convert_to_tensor(key, "int64")
         op = self._apply(
             f"{self._prefix}Unstage",
             name or f"{self._name}_get",
-            key=given,
+            key=key_tensor,
             indices=numbers,
             dtypes=types,
         )
-        return given, self._given(op.outputs, numbers)
+        return key_tensor, self._given(op.outputs, numbers)
 
     def peek(self, key: TensorLike, indices: Any = None, name: str | None = None) -> Any:
-        """Returns an element, or some of its components, which stay in, when it is complete.
+        """Return an element, or some of its components, without taking it out, and wait until it is complete.
 
         Args:
             key: an int64 scalar.
-            indices: the numbers or names of components; None: all.
+            indices: indices or names of components; None: all.
             name: name of the operation.
 
         Returns:
-            A list of tensors, or a dict of them where the components have names.
+            A list of tensors, or a dict of them if the components have names.
         """
         numbers = self._chosen(indices)
         op = self._apply(
@@ -361,7 +361,7 @@ class MapStagingArea(BaseStagingArea):
         return self._given(op.outputs, numbers)
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of complete elements.
+        """Return the number of complete elements.
 
         Args:
             name: name of the operation.
@@ -374,7 +374,7 @@ class MapStagingArea(BaseStagingArea):
         ).outputs[0]
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
-        """Returns the number of elements of which components are missing.
+        """Return the number of elements with missing components.
 
         Args:
             name: name of the operation.
@@ -387,7 +387,7 @@ class MapStagingArea(BaseStagingArea):
         ).outputs[0]
 
     def clear(self, name: str | None = None) -> Operation:
-        """Returns an operation that drops all elements.
+        """Return an operation that drops all elements.
 
         Args:
             name: name of the operation.
@@ -401,7 +401,7 @@ class MapStagingArea(BaseStagingArea):
 
 
 def _area(ctx: KernelContext) -> Any:
-    """The area of an operation, made at its first use."""
+    """Return the area of an operation, created on first use."""
     attrs = ctx.op.attrs
     capacity, limit = attrs["capacity"], attrs["memory_limit"]
     if "Map" not in ctx.op.type:

@@ -1,4 +1,4 @@
-"""What fills tables: tensors of keys and values, and the lines of files.
+"""Table initializers: tensors of keys and values, and the lines of files.
 
 Source: tensorflow/python/ops/lookup_ops.py, release 1.15.
 """
@@ -26,18 +26,18 @@ __all__ = [
 
 
 class TextFileIndex:
-    """What stands for a column of a file: all of the line, or its number."""
+    """Special column indices of a file: the whole line, or its number."""
 
     WHOLE_LINE = tables.WHOLE_LINE
     LINE_NUMBER = tables.LINE_NUMBER
 
 
 class TableInitializerBase:
-    """What fills a table.
+    """Base class of table initializers.
 
     Args:
-        key_dtype: the type of keys.
-        value_dtype: the type of values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
     """
 
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
@@ -45,21 +45,21 @@ class TableInitializerBase:
 
     @property
     def key_dtype(self) -> DType:
-        """The type of keys."""
+        """Dtype of the keys."""
         return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
-        """The type of values."""
+        """Dtype of the values."""
         return self._value_dtype
 
     @property
     def _shared_name(self) -> str:
-        """By which tables that are filled the same way are one; "": they are not."""
+        """Shared name of tables that are initialised in the same way; "": unshared."""
         return ""
 
     def initialize(self, table: Any) -> Operation:
-        """Returns the operation that fills a table.
+        """Return the operation that initialises a table.
 
         Args:
             table: the table.
@@ -68,18 +68,18 @@ class TableInitializerBase:
 
 
 def _outside_loops() -> Any:
-    """A context in which what is made belongs to no control flow, where there is one."""
+    """Return a context outside of all control flow, if there is any."""
     return init_scope() if building_context(get_default_graph()) is not None else nullcontext()
 
 
 class KeyValueTensorInitializer(TableInitializerBase):
-    """Fills a table with keys and values that are given.
+    """An initializer with given keys and values.
 
     Args:
         keys: a vector.
         values: a vector of the same length.
-        key_dtype: the type of keys; None: that of ``keys``.
-        value_dtype: the type of values; None: that of ``values``.
+        key_dtype: dtype of the keys; None: that of ``keys``.
+        value_dtype: dtype of the values; None: that of ``values``.
         name: name of the scope.
     """
 
@@ -94,13 +94,13 @@ class KeyValueTensorInitializer(TableInitializerBase):
         super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)
 
     def initialize(self, table: Any) -> Operation:
-        """Returns the operation that fills a table.
+        """Return the operation that initialises a table.
 
         Args:
             table: the table.
 
         Raises:
-            ValueError: there are not as many values as keys.
+            ValueError: the numbers of keys and values differ.
         """
         with name_scope(None, self._name, [table.resource_handle, self._keys, self._values]):
             op = apply_op(
@@ -114,20 +114,20 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 
 class TextFileInitializer(TableInitializerBase):
-    """Fills a table from the lines of a file.
+    """An initializer that reads the lines of a file.
 
     Args:
         filename: its path, a string scalar.
-        key_dtype: the type of keys.
-        key_index: their column, or one of ``TextFileIndex``.
-        value_dtype: the type of values.
-        value_index: their column, or one of ``TextFileIndex``.
-        vocab_size: how many lines are read; None: all.
-        delimiter: stands between columns.
+        key_dtype: dtype of the keys.
+        key_index: their column, or a constant of ``TextFileIndex``.
+        value_dtype: dtype of the values.
+        value_index: their column, or a constant of ``TextFileIndex``.
+        vocab_size: number of lines to read; None: all.
+        delimiter: the separator of columns.
         name: name of the scope.
 
     Raises:
-        ValueError: a column or its type cannot be.
+        ValueError: a column or its dtype is invalid.
     """
 
     def __init__(
@@ -143,9 +143,9 @@ class TextFileInitializer(TableInitializerBase):
         ):
             if index < -2:
                 raise ValueError(f"Invalid {what.lower()} index {index}.")
-            wanted = int64 if index == TextFileIndex.LINE_NUMBER else string
+            expected = int64 if index == TextFileIndex.LINE_NUMBER else string
             if index == TextFileIndex.LINE_NUMBER and dtype is not int64:
-                raise ValueError(f"Signature mismatch. {what}s must be dtype {wanted}, got {dtype}.")
+                raise ValueError(f"Signature mismatch. {what}s must be dtype {expected}, got {dtype}.")
             if index == TextFileIndex.WHOLE_LINE and not (dtype.is_integer or dtype is string):
                 raise ValueError(f"Signature mismatch. {what}s must be integer or string, got {dtype}.")
         if vocab_size is not None and vocab_size <= 0:
@@ -164,7 +164,7 @@ class TextFileInitializer(TableInitializerBase):
         return f"hash_table_{self._filename_arg}{size}_{self._key_index}_{self._value_index}"
 
     def initialize(self, table: Any) -> Operation:
-        """Returns the operation that fills a table.
+        """Return the operation that initialises a table.
 
         Args:
             table: the table.
@@ -183,14 +183,14 @@ class TextFileInitializer(TableInitializerBase):
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """Fills a table from numbers of lines to lines.
+    """An initializer for a table from line numbers to lines.
 
     Args:
-        filename: as of ``TextFileInitializer``.
-        key_column_index: as of ``TextFileInitializer``.
-        value_column_index: as of ``TextFileInitializer``.
-        vocab_size: as of ``TextFileInitializer``.
-        delimiter: as of ``TextFileInitializer``.
+        filename: as for ``TextFileInitializer``.
+        key_column_index: as for ``TextFileInitializer``.
+        value_column_index: as for ``TextFileInitializer``.
+        vocab_size: as for ``TextFileInitializer``.
+        delimiter: as for ``TextFileInitializer``.
         name: name of the scope.
     """
 
@@ -205,16 +205,16 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """Fills a table from lines to their numbers.
+    """An initializer for a table from lines to their numbers.
 
     Args:
-        filename: as of ``TextFileInitializer``.
-        key_column_index: as of ``TextFileInitializer``.
-        value_column_index: as of ``TextFileInitializer``.
-        vocab_size: as of ``TextFileInitializer``.
-        delimiter: as of ``TextFileInitializer``.
+        filename: as for ``TextFileInitializer``.
+        key_column_index: as for ``TextFileInitializer``.
+        value_column_index: as for ``TextFileInitializer``.
+        vocab_size: as for ``TextFileInitializer``.
+        delimiter: as for ``TextFileInitializer``.
         name: name of the scope.
-        key_dtype: the type of keys.
+        key_dtype: dtype of the keys.
     """
 
     def __init__(

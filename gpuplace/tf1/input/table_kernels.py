@@ -1,4 +1,4 @@
-"""Kernels and shapes of the ops of tables.
+"""Kernels and shape functions of table ops.
 
 Source: tensorflow/core/kernels/lookup_table_op.cc and core/ops/lookup_ops.cc, release 1.15.
 """
@@ -28,8 +28,8 @@ _TYPE_NAME = "N10tensorflow6lookup15LookupInterfaceE"
 
 
 def _table_of(handle: Any) -> tables.Table:
-    found: tables.Table = resource_of(handle, tables.Table, _TYPE_NAME)
-    return found
+    table: tables.Table = resource_of(handle, tables.Table, _TYPE_NAME)
+    return table
 
 
 @compute(*sorted(TABLE_MAKERS))

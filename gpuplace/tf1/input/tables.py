@@ -1,4 +1,4 @@
-"""``tf.contrib.lookup`` and ``tf.lookup``: tables from keys to values.
+"""``tf.contrib.lookup`` and ``tf.lookup``: lookup tables from keys to values.
 
 Source: tensorflow/python/ops/lookup_ops.py and tensorflow/contrib/lookup/lookup_ops.py, release 1.15.
 """
@@ -36,12 +36,12 @@ __all__ = [
 
 
 class HasherSpec(NamedTuple):
-    """How texts become numbers of buckets."""
+    """A hash function from strings to buckets."""
 
     hasher: str
     """``"fasthash"`` or ``"stronghash"``."""
     key: Any
-    """The key of a strong hash, two integers."""
+    """Key of a strong hash, two integers."""
 
 
 FastHashSpec = HasherSpec("fasthash", None)
@@ -49,14 +49,14 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 
 def StrongHashSpec(key: Any) -> HasherSpec:  # noqa: N802 - TensorFlow's name
-    """Returns the hash of ``string_to_hash_bucket_strong``.
+    """Return the hash of ``string_to_hash_bucket_strong``.
 
     Args:
         key: two integers.
 
     Raises:
-        ValueError: there are not two.
-        TypeError: they are no integers.
+        ValueError: ``key`` does not have two numbers.
+        TypeError: they are not integers.
     """
     if len(key) != 2:
         raise ValueError(f"key must have size 2, got {len(key)}.")
@@ -66,10 +66,10 @@ def StrongHashSpec(key: Any) -> HasherSpec:  # noqa: N802 - TensorFlow's name
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """Returns an operation that fills all tables of the graph.
+    """Return an operation that initialises all tables of the graph.
 
     Args:
-        name: its name.
+        name: name of the operation.
     """
     initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
     return group(*initializers, name=name) if initializers else no_op(name=name)
@@ -79,11 +79,11 @@ initialize_all_tables = tables_initializer
 
 
 class LookupInterface(Trackable):
-    """A table.
+    """Base class of lookup tables.
 
     Args:
-        key_dtype: the type of keys.
-        value_dtype: the type of values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
     """
 
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
@@ -91,12 +91,12 @@ class LookupInterface(Trackable):
 
     @property
     def key_dtype(self) -> DType:
-        """The type of keys."""
+        """Dtype of the keys."""
         return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
-        """The type of values."""
+        """Dtype of the values."""
         return self._value_dtype
 
     @property
@@ -112,14 +112,14 @@ class LookupInterface(Trackable):
 
 
 def _on_values(keys: Any, function: Any) -> Any:
-    """A function of a tensor, or of the values of a sparse one."""
+    """Apply a function to a tensor, or to the values of a sparse one."""
     if isinstance(keys, SparseTensor):
         return SparseTensor(keys.indices, function(keys.values), keys.dense_shape)
     return function(keys)
 
 
 class StaticHashTable(LookupInterface):
-    """A table that is filled once, by ``tf.tables_initializer()``.
+    """A table that is initialised once, by ``tf.tables_initializer()``.
 
     >>> import gpuplace as tf
     >>> words = tf.lookup.KeyValueTensorInitializer(["one", "two"], [1, 2])
@@ -130,12 +130,12 @@ class StaticHashTable(LookupInterface):
     [2, -1]
 
     Args:
-        initializer: what fills it.
-        default_value: the value of keys that are not there, a scalar.
+        initializer: the table initializer.
+        default_value: the value of missing keys, a scalar.
         name: name of the operation.
 
     Raises:
-        TypeError: the default is of another type than the values.
+        TypeError: the default value has another dtype than the values.
     """
 
     def __init__(
@@ -165,24 +165,24 @@ class StaticHashTable(LookupInterface):
 
     @property
     def default_value(self) -> Tensor:
-        """The value of keys that are not there."""
+        """The value of missing keys."""
         return self._default_value
 
     @property
     def initializer(self) -> Operation:
-        """What fills it."""
+        """The operation that initialises the table."""
         return self._init_op
 
     init = initializer
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """Returns all keys and their values.
+        """Return all keys and their values.
 
         Args:
             name: name of the scope.
 
         Returns:
-            ``[n]`` of the type of keys and ``[n]`` of the type of values.
+            ``[n]`` of the key dtype and ``[n]`` of the value dtype.
         """
         with name_scope(name, f"{self.name}_Export", [self._resource_handle]):
             op = apply_op(
@@ -193,7 +193,7 @@ class StaticHashTable(LookupInterface):
         return op.outputs[0], op.outputs[1]
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of keys.
+        """Return the number of keys.
 
         Args:
             name: name of the scope.
@@ -205,18 +205,18 @@ class StaticHashTable(LookupInterface):
             return apply_op("LookupTableSizeV2", table_handle=self._resource_handle).outputs[0]
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the values of keys.
+        """Return the values of keys.
 
         Args:
-            keys: a tensor or ``SparseTensor`` of the type of keys.
+            keys: a tensor or ``SparseTensor`` of the key dtype.
             name: name of the scope.
 
         Returns:
-            The same of the type of values.
+            A tensor or ``SparseTensor`` of the value dtype.
 
         Raises:
-            TypeError: the keys are of another type.
-            FailedPreconditionError: at run time, the table was not filled yet.
+            TypeError: the keys have another dtype.
+            FailedPreconditionError: at run time, the table is not initialised.
         """
         self._check_keys(keys)
 
@@ -224,23 +224,23 @@ class StaticHashTable(LookupInterface):
             with name_scope(
                 name, f"{self.name}_Lookup", [self._resource_handle, tensor, self._default_value]
             ):
-                found = apply_op(
+                values = apply_op(
                     "LookupTableFindV2", table_handle=self._resource_handle, keys=tensor,
                     default_value=self._default_value,
                 ).outputs[0]  # fmt: skip
-            found.set_shape(tensor.shape)
-            return found
+            values.set_shape(tensor.shape)
+            return values
 
         return _on_values(keys, find)
 
 
 class HashTable(StaticHashTable):
-    """A table that is filled once; ``StaticHashTable`` with the arguments of ``tf.contrib.lookup``.
+    """A table that is initialised once; ``StaticHashTable`` with the arguments of ``tf.contrib.lookup``.
 
     Args:
-        initializer: as of ``StaticHashTable``.
-        default_value: as of ``StaticHashTable``.
-        shared_name: tables of the same one, in a session, are one table.
+        initializer: as for ``StaticHashTable``.
+        default_value: as for ``StaticHashTable``.
+        shared_name: tables that share a name, in a session, are one table.
         name: name of the operation.
     """
 
@@ -260,17 +260,17 @@ def _hashed(spec: HasherSpec, texts: Tensor, count: int) -> Tensor:
 
 
 class IdTableWithHashBuckets(LookupInterface):
-    """A table of ids that gives keys which are not there the id of a bucket, by their hash.
+    """A table of ids that maps missing keys to buckets by their hash.
 
     Args:
-        table: the table; None: there are buckets only.
-        num_oov_buckets: how many buckets there are.
-        hasher_spec: how keys become numbers.
+        table: the table; None: only buckets.
+        num_oov_buckets: number of buckets.
+        hasher_spec: the hash function.
         name: its name; None: that of the table.
-        key_dtype: the type of keys; None: that of the table, or string.
+        key_dtype: dtype of the keys; None: that of the table, or string.
 
     Raises:
-        TypeError: ids or keys are of another type.
+        TypeError: ids or keys have another dtype.
         ValueError: there is neither a table nor a bucket.
     """
 
@@ -302,18 +302,18 @@ class IdTableWithHashBuckets(LookupInterface):
 
     @property
     def resource_handle(self) -> Tensor | None:
-        """The handle of the table in it, if there is one."""
+        """The handle of the inner table, if there is one."""
         return None if self._table is None else self._table.resource_handle
 
     @property
     def initializer(self) -> Operation:
-        """What fills it."""
+        """The operation that initialises the table."""
         return no_op() if self._table is None else self._table.initializer
 
     init = initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of ids: of keys and buckets.
+        """Return the number of ids, of keys and buckets.
 
         Args:
             name: name of the scope.
@@ -322,22 +322,22 @@ class IdTableWithHashBuckets(LookupInterface):
             An int64 scalar.
         """
         with name_scope(name, f"{self.name}_Size"):
-            known: Any = convert_to_tensor(0, int64) if self._table is None else self._table.size()
-            return known + self._buckets
+            table_size: Any = convert_to_tensor(0, int64) if self._table is None else self._table.size()
+            return table_size + self._buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the ids of keys.
+        """Return the ids of keys.
 
         Args:
-            keys: a tensor or ``SparseTensor`` of the type of keys.
+            keys: a tensor or ``SparseTensor`` of the key dtype.
             name: name of the scope.
 
         Returns:
-            The same of int64.
+            A tensor or ``SparseTensor`` of int64.
 
         Raises:
-            TypeError: the keys are of another type.
-            FailedPreconditionError: at run time, the table was not filled yet.
+            TypeError: the keys have another dtype.
+            FailedPreconditionError: at run time, the table is not initialised.
         """
         self._check_keys(keys)
         table = self._table
@@ -361,17 +361,17 @@ class IdTableWithHashBuckets(LookupInterface):
 
 
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """A table from words to ids that gives words which are not there the id of a bucket.
+    """A table from words to ids that maps missing words to buckets.
 
     Args:
-        initializer: what fills it, from words to the ids from 0 on; None: there are buckets only.
-        num_oov_buckets: how many buckets there are.
-        lookup_key_dtype: the type of words; None: that of the initializer.
+        initializer: the table initializer, from words to ids from 0; None: only buckets.
+        num_oov_buckets: number of buckets.
+        lookup_key_dtype: dtype of the words; None: that of the initializer.
         name: its name.
 
     Raises:
-        ValueError: there is no bucket.
-        TypeError: ids or words are of another type.
+        ValueError: there are no buckets.
+        TypeError: ids or words have another dtype.
     """
 
     def __init__(
@@ -388,14 +388,14 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
 
 
 class MutableHashTable(LookupInterface):
-    """A table that can be changed.
+    """A mutable table.
 
     Args:
-        key_dtype: the type of keys.
-        value_dtype: the type of values.
-        default_value: the value of keys that are not there; its shape is that of values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
+        default_value: the value of missing keys; its shape is the shape of values.
         name: name of the operation.
-        checkpoint: whether savers that are not given what to save also save its keys and values.
+        checkpoint: whether default savers also save its keys and values.
     """
 
     def __init__(
@@ -411,10 +411,10 @@ class MutableHashTable(LookupInterface):
             "use_node_name_sharing": checkpoint,
         }
         if self._value_shape.ndims == 0:
-            made = apply_op("MutableHashTableV2", name, **arguments)
+            op = apply_op("MutableHashTableV2", name, **arguments)
         else:
-            made = apply_op("MutableHashTableOfTensorsV2", name, value_shape=self._value_shape, **arguments)
-        self._resource_handle = made.outputs[0]
+            op = apply_op("MutableHashTableOfTensorsV2", name, value_shape=self._value_shape, **arguments)
+        self._resource_handle = op.outputs[0]
         self._add_saveable(name, checkpoint)
 
     def _add_saveable(self, name: str, checkpoint: bool) -> None:
@@ -423,7 +423,7 @@ class MutableHashTable(LookupInterface):
             get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
 
     def _saveable_under(self, name: str) -> Any:
-        """What saves its keys and values under a name."""
+        """Return the object that saves its keys and values under a name."""
         return above("gpuplace.saving.saveables", "TableSaveable")(self, *self.export(), name)
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
@@ -439,13 +439,13 @@ class MutableHashTable(LookupInterface):
         """The table's name."""
         return self._resource_handle.op.name.rpartition("/")[2]
 
-    def _beside(self, op_type: str, **arguments: Any) -> Operation:
-        """An operation on the table that goes where the table is."""
+    def _colocated(self, op_type: str, **arguments: Any) -> Operation:
+        """Return an operation on the table, colocated with it."""
         with get_default_graph().colocate_with(self._resource_handle):
             return apply_op(op_type, table_handle=self._resource_handle, **arguments)
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of keys.
+        """Return the number of keys.
 
         Args:
             name: name of the scope.
@@ -454,77 +454,77 @@ class MutableHashTable(LookupInterface):
             An int64 scalar.
         """
         with name_scope(name, f"{self.name}_Size", [self._resource_handle]):
-            return self._beside("LookupTableSizeV2").outputs[0]
+            return self._colocated("LookupTableSizeV2").outputs[0]
 
     def remove(self, keys: TensorLike, name: str | None = None) -> Operation:
-        """Returns an operation that drops keys; those that are not there are ignored.
+        """Return an operation that removes keys; missing keys are ignored.
 
         Args:
-            keys: a tensor of the type of keys.
+            keys: a tensor of the key dtype.
             name: name of the scope.
 
         Raises:
-            TypeError: they are of another type.
+            TypeError: the keys have another dtype.
         """
         self._check_keys(keys)
         with name_scope(name, f"{self.name}_lookup_table_remove", [self._resource_handle, keys]):
             return apply_op("LookupTableRemoveV2", table_handle=self._resource_handle, keys=keys)
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
-        """Returns the values of keys.
+        """Return the values of keys.
 
         Args:
-            keys: a tensor of the type of keys.
+            keys: a tensor of the key dtype.
             name: name of the scope.
 
         Returns:
-            ``[*keys.shape, *value_shape]`` of the type of values.
+            ``[*keys.shape, *value_shape]`` of the value dtype.
         """
         with name_scope(name, f"{self.name}_lookup_table_find", [self._resource_handle, keys]):
             tensor = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
-            found = self._beside("LookupTableFindV2", keys=tensor, default_value=self._default_value)
-        return found.outputs[0]
+            op = self._colocated("LookupTableFindV2", keys=tensor, default_value=self._default_value)
+        return op.outputs[0]
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
-        """Returns an operation that adds keys, or gives them other values.
+        """Return an operation that inserts keys, or replaces their values.
 
         Args:
-            keys: a tensor of the type of keys.
-            values: ``[*keys.shape, *value_shape]`` of the type of values.
+            keys: a tensor of the key dtype.
+            values: ``[*keys.shape, *value_shape]`` of the value dtype.
             name: name of the scope.
         """
         with name_scope(name, f"{self.name}_lookup_table_insert", [self._resource_handle, keys, values]):
             keys = convert_to_tensor(keys, self._key_dtype, name="keys")
             values = convert_to_tensor(values, self._value_dtype, name="values")
-            return self._beside("LookupTableInsertV2", keys=keys, values=values)
+            return self._colocated("LookupTableInsertV2", keys=keys, values=values)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """Returns all keys and their values.
+        """Return all keys and their values.
 
         Args:
             name: name of the scope.
 
         Returns:
-            ``[n]`` of the type of keys and ``[n, *value_shape]`` of the type of values.
+            ``[n]`` of the key dtype and ``[n, *value_shape]`` of the value dtype.
         """
         with name_scope(name, f"{self.name}_lookup_table_export_values", [self._resource_handle]):
-            op = self._beside("LookupTableExportV2", Tkeys=self._key_dtype, Tvalues=self._value_dtype)
+            op = self._colocated("LookupTableExportV2", Tkeys=self._key_dtype, Tvalues=self._value_dtype)
         op.outputs[1].set_shape(TensorShape([None]).concatenate(self._value_shape))
         return op.outputs[0], op.outputs[1]
 
 
 class DenseHashTable(MutableHashTable):
-    """A table that can be changed, with keys that stand for empty and deleted buckets.
+    """A mutable table with reserved keys for empty and deleted buckets.
 
     Args:
-        key_dtype: the type of keys.
-        value_dtype: the type of values.
-        default_value: the value of keys that are not there; its shape is that of values.
-        empty_key: a key that is never used, a scalar or a vector as all keys are.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
+        default_value: the value of missing keys; its shape is the shape of values.
+        empty_key: a key that is never used, a scalar or a vector like all keys.
         deleted_key: another one.
-        initial_num_buckets: how many buckets there are at first, a power of two; None: 131072.
+        initial_num_buckets: initial number of buckets, a power of two; None: 131072.
         name: name of the operation.
-        checkpoint: whether savers that are not given what to save also save its keys and values.
+        checkpoint: whether default savers also save its keys and values.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Ops that make rows and columns of a checkpoint's matrix follow the words of a new vocabulary.
+"""Ops that remap the rows and columns of a checkpoint's matrix to a new vocabulary.
 
     vocabularies -> remapping [-1 where a word is new] -> LoadAndRemapMatrix: rows of the checkpoint, or new values
 
@@ -36,21 +36,21 @@ def generate_vocab_remapping(
     old_vocab_size: int = -1,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Where the words of a new vocabulary are in an old one.
+    """Find the words of a new vocabulary in an old one.
 
     Args:
-        new_vocab_file: a file of words, one a line; a string scalar.
-        old_vocab_file: the other one.
-        new_vocab_offset: number of the first word to look for.
-        num_new_vocab: how many words to look for.
-        old_vocab_size: how many words of the old vocabulary count; -1: all.
+        new_vocab_file: a file with one word per line; a string scalar.
+        old_vocab_file: the old file, likewise.
+        new_vocab_offset: index of the first word to look up.
+        num_new_vocab: number of words to look up.
+        old_vocab_size: number of words of the old vocabulary to use; -1: all.
         name: name of the operation.
 
     Returns:
-        Their lines in the old file, int64 ``[num_new_vocab]``, -1 where there is none; and how many there are, an int32
-        scalar.
+        Their line numbers in the old file, int64 ``[num_new_vocab]``, -1 for missing words; and the number of words
+        found, an int32 scalar.
     """
-    made = apply_op(
+    op = apply_op(
         "GenerateVocabRemapping",
         name,
         new_vocab_file=new_vocab_file,
@@ -59,7 +59,7 @@ def generate_vocab_remapping(
         num_new_vocab=num_new_vocab,
         old_vocab_size=old_vocab_size,
     )
-    remapping, present = made.outputs
+    remapping, present = op.outputs
     return remapping, present
 
 
@@ -74,17 +74,17 @@ def load_and_remap_matrix(
     max_rows_in_memory: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """A matrix of rows and columns of one in a checkpoint.
+    """Load rows and columns of a matrix in a checkpoint.
 
     Args:
         ckpt_path: the checkpoint, a string scalar.
-        old_tensor_name: of the matrix in it.
-        row_remapping: for each row that of the checkpoint, int64; -1: a new one.
-        col_remapping: for each column that of the checkpoint, int64; empty: the same columns.
-        initializing_values: what fills the new rows and columns, in order.
-        num_rows: of the result.
-        num_cols: of the result.
-        max_rows_in_memory: TensorFlow reads so many at once; -1: all.
+        old_tensor_name: name of the matrix.
+        row_remapping: for each row its index in the checkpoint, int64; -1: a new row.
+        col_remapping: for each column its index in the checkpoint, int64; empty: the same columns.
+        initializing_values: values of the new rows and columns, in order.
+        num_rows: number of rows in the result.
+        num_cols: number of columns in the result.
+        max_rows_in_memory: number of rows that TensorFlow reads at once; -1: all.
         name: name of the operation.
 
     Returns:
@@ -122,16 +122,16 @@ _OLD = "old_vocab_size"
 
 
 def _words(file: Any, what: str, count: int) -> list[bytes]:
-    """The first words of a file; all of them where ``count`` is -1."""
+    """Return the first words of a file; all of them if ``count`` is -1."""
     path = os.fsdecode(file.item() if hasattr(file, "item") else file)
     if count == 0 and what == _OLD:
-        raise OutOfRangeError.of(f"{what} is 0: no word of {path} counts; -1 stands for all")
+        raise OutOfRangeError.of(f"{what} is 0, so no word of {path} is used; -1 means all words")
     lines = read_bytes(path).split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
     if count > len(lines):
         raise InvalidArgumentError.of(
-            f"Invalid vocab_size in {path}: {what} asks for {count} words, and the file has {len(lines)}"
+            f"Invalid vocab_size in {path}: {what} is {count}, and the file has {len(lines)} words"
         )
     return lines if count < 0 else lines[:count]
 
@@ -147,9 +147,9 @@ def _remapping(
     old_vocab_size: int,
 ) -> Any:
     old = {word: line for line, word in enumerate(_words(old_vocab_file, _OLD, old_vocab_size))}
-    wanted = _words(new_vocab_file, "new_vocab_offset + num_new_vocab", new_vocab_offset + num_new_vocab)
-    found = np.array([old.get(word, -1) for word in wanted[new_vocab_offset:]], np.int64)
-    return found, np.asarray(np.count_nonzero(found >= 0), np.int32)
+    words = _words(new_vocab_file, "new_vocab_offset + num_new_vocab", new_vocab_offset + num_new_vocab)
+    remapping = np.array([old.get(word, -1) for word in words[new_vocab_offset:]], np.int64)
+    return remapping, np.asarray(np.count_nonzero(remapping >= 0), np.int32)
 
 
 @compute("LoadAndRemapMatrix")
@@ -177,14 +177,14 @@ def _matrix(
         )
     old = checkpoint.read(name)
     columns = col_remapping if col_remapping.size else np.arange(num_cols)
-    for what, given, size in (("row", row_remapping, old.shape[0]), ("col", columns, old.shape[1])):
-        taken = given[given >= 0]
-        if taken.size and taken.max() >= size:
+    for what, remapping, size in (("row", row_remapping, old.shape[0]), ("col", columns, old.shape[1])):
+        old_indices = remapping[remapping >= 0]
+        if old_indices.size and old_indices.max() >= size:
             raise InvalidArgumentError.of(
-                f"{what}_remapping contains {taken.max()}, and the checkpoint's matrix has only {size}"
+                f"{what}_remapping contains {old_indices.max()}, and the checkpoint's matrix has only {size}"
             )
-        if given is not columns and np.unique(taken).size != taken.size:
-            raise InvalidArgumentError.of(f"{what}_remapping maps two new ones to one old one")
+        if remapping is not columns and np.unique(old_indices).size != old_indices.size:
+            raise InvalidArgumentError.of(f"{what}_remapping maps two new {what}s to one old {what}")
     is_there = (row_remapping >= 0)[:, None] & (columns >= 0)[None, :]
     missing = is_there.size - np.count_nonzero(is_there)
     values = initializing_values.reshape(-1)

@@ -1,1 +1,1 @@
-"""Signals, special functions, and functions of matrices."""
+"""Signal processing, special functions and matrix functions."""

@@ -1,7 +1,7 @@
 """Bands of diagonals: the second versions of ``MatrixDiag``, ``MatrixDiagPart`` and ``MatrixSetDiag``.
 
-A band is the diagonals from ``lower`` to ``upper``, 0 being the main one. Packed, it is one row a diagonal, the highest
-first, each from its left, the shorter ones filled up on the right::
+A band is the diagonals from ``lower`` to ``upper``, with 0 for the main one. Packed, each diagonal is one row, the
+highest first; rows are aligned to the left and padded on the right::
 
     1 4 .        k = (0, 1)    4 5 _
     . 2 5                      1 2 3
@@ -29,10 +29,10 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def _band(k: Any) -> tuple[int, int]:
-    """The lowest and the highest diagonal.
+    """Return the lowest and the highest diagonal.
 
     Raises:
-        ValueError: ``k`` is neither one number nor two, or they are in the wrong order.
+        ValueError: ``k`` does not have one or two elements, or they are in the wrong order.
     """
     numbers = [int(number) for number in k.reshape(-1)]
     if len(numbers) not in (1, 2) or k.ndim > 1:
@@ -46,7 +46,7 @@ def _band(k: Any) -> tuple[int, int]:
 
 
 def _band_in(k: Any, rows: int, columns: int) -> tuple[int, int]:
-    """The band; ValueError where a diagonal is not in a matrix of that size."""
+    """Return the band; ValueError if a diagonal is outside a matrix of that size."""
     lower, upper = _band(k)
     for name, diagonal in (("lower", lower), ("upper", upper)):
         if diagonal and not -rows < diagonal < columns:
@@ -57,20 +57,20 @@ def _band_in(k: Any, rows: int, columns: int) -> tuple[int, int]:
 
 
 def _longest(lower: int, upper: int, rows: int, columns: int) -> int:
-    """Elements of the longest diagonal of a band."""
+    """Return the length of the longest diagonal of a band."""
     return min(rows + min(upper, 0), columns - max(lower, 0))
 
 
 def _packed(lower: int, upper: int, longest: int | None) -> tuple[int | None, ...]:
-    """The last sizes of a packed band."""
+    """Return the last sizes of a packed band."""
     return (longest,) if lower == upper else (upper - lower + 1, longest)
 
 
 def _size(lower: int, upper: int, longest: int, rows: int, columns: int) -> tuple[int, int]:
-    """Rows and columns of matrices made of a band; -1: as few as it takes.
+    """Return the rows and columns of a matrix with a given band; -1: the smallest possible.
 
     Raises:
-        ValueError: they are too few, or too many of both.
+        ValueError: a size is too small, or both are too large.
     """
     least_rows, least_columns = longest - min(upper, 0), longest + max(lower, 0)
     if rows == columns == -1:
@@ -90,14 +90,14 @@ def _size(lower: int, upper: int, longest: int, rows: int, columns: int) -> tupl
 
 
 def _each(xp: Any, lower: int, upper: int, rows: int, columns: int) -> Any:
-    """Of each diagonal, the highest first: its place in the packed band, and its rows and columns in the matrix."""
+    """Yield the index in the packed band and the row and column indices of each diagonal, from the highest."""
     for place, diagonal in enumerate(range(upper, lower - 1, -1)):
         at = xp.arange(max(min(rows + min(diagonal, 0), columns - max(diagonal, 0)), 0))
         yield place, at + max(-diagonal, 0), at + max(diagonal, 0)
 
 
 def _checked(function: Any, *arguments: Any) -> Any:
-    """What a rule above gives, its ValueError being an InvalidArgumentError of the run."""
+    """Call a function above, and convert its ValueError to a run-time InvalidArgumentError."""
     try:
         return function(*arguments)
     except ValueError as error:
@@ -105,7 +105,7 @@ def _checked(function: Any, *arguments: Any) -> Any:
 
 
 def _set(xp: ArrayModule, matrix: Array, diagonal: Array, lower: int, upper: int) -> Array:
-    """Writes a packed band into matrices; returns them."""
+    """Write a packed band into matrices, and return them."""
     rows = diagonal[..., None, :] if lower == upper else diagonal
     for place, row, column in _each(xp, lower, upper, *matrix.shape[-2:]):
         matrix[..., row, column] = rows[..., place, : len(row)]
@@ -189,7 +189,7 @@ def _matrix_diag_shape(op: Operation) -> Any:
 
 
 def _packed_shape(op: Operation, k: Any) -> TensorShape:
-    """The shape of the band of the matrices of an op's first input."""
+    """Return the shape of the packed band of an op's first input."""
     sizes = op.inputs[0].shape.sizes
     if sizes is None:
         return UNKNOWN_SHAPE
@@ -213,7 +213,7 @@ def _matrix_set_diag_shape(op: Operation) -> Any:
     packed, diagonal = _packed_shape(op, constant_value(op.inputs[2])), op.inputs[1].shape
     if packed.sizes is not None and diagonal.sizes is not None and len(packed.sizes) != len(diagonal.sizes):
         raise ValueError(f"Shape must be rank {len(packed.sizes)} but is rank {len(diagonal.sizes)}")
-    if packed.sizes and diagonal.sizes:  # the last sizes are looked at when it runs
+    if packed.sizes and diagonal.sizes:  # the kernel checks the last sizes
         merge_shapes(TensorShape.of(packed.sizes[:-1]), TensorShape.of(diagonal.sizes[:-1]))
     return (op.inputs[0].shape,)
 
@@ -231,16 +231,16 @@ def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> list[Any]:
     sizes = matrix.shape.sizes
     if sizes is not None and None not in sizes[-2:]:
         rows, columns = sizes[-2:]
-        found = new("MatrixDiagV2", diagonal=grad, k=k, num_rows=rows, num_cols=columns, padding_value=zero)
+        result = new("MatrixDiagV2", diagonal=grad, k=k, num_rows=rows, num_cols=columns, padding_value=zero)
     else:
-        found = new("MatrixSetDiagV2", input=new("ZerosLike", x=matrix), diagonal=grad, k=k)
-    return [found, None, None]
+        result = new("MatrixSetDiagV2", input=new("ZerosLike", x=matrix), diagonal=grad, k=k)
+    return [result, None, None]
 
 
 @gradient("MatrixSetDiagV2")
 def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> list[Any]:
     _, diagonal, k = op.inputs
     zeros = new("ZerosLike", x=diagonal)
-    rest = new("MatrixSetDiagV2", input=grad, diagonal=zeros, k=k)
+    matrix_gradient = new("MatrixSetDiagV2", input=grad, diagonal=zeros, k=k)
     padding = convert_to_tensor(0, dtype=grad.dtype)
-    return [rest, new("MatrixDiagPartV2", input=grad, k=k, padding_value=padding), None]
+    return [matrix_gradient, new("MatrixDiagPartV2", input=grad, k=k, padding_value=padding), None]

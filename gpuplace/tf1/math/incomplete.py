@@ -1,6 +1,6 @@
-"""Functions of several arguments that integrals and sums define: polygamma, Hurwitz zeta, incomplete gamma and beta.
+"""Special functions of several arguments: polygamma, Hurwitz zeta, incomplete gamma and beta functions.
 
-Computed in float64 and rounded to the tensor's type. Sums and continued fractions run until no element changes.
+Computed in float64 and rounded to the tensor's dtype. Sums and continued fractions run until no element changes.
 
 >>> import numpy as np
 >>> float(zeta_values(np, np.float64(2.0), np.float64(1.0)).round(12)) == round(np.pi ** 2 / 6, 12)
@@ -33,8 +33,8 @@ from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["betainc", "igamma", "igammac", "polygamma", "zeta"]
 
-_MOST = 2000
-"""Terms after which a sum is what it is."""
+_MAX_TERMS = 2000
+"""The most terms of a sum."""
 
 _TINY = 1e-300
 
@@ -56,7 +56,7 @@ _BERNOULLI = (
 
 
 def zeta_values(xp: ArrayModule, x: Array, q: Array) -> Array:
-    """The sum of ``(q + k) ** -x`` over ``k`` from 0, by Euler and Maclaurin."""
+    """Return the sum of ``(q + k) ** -x`` over ``k`` from 0, by the Euler-Maclaurin formula."""
     x, q = xp.broadcast_arrays(xp.asarray(x, xp.float64), xp.asarray(q, xp.float64))
     pole = (q <= 0) & (q == xp.floor(q))
     outside = (x < 1) | ((q <= 0) & (x != xp.floor(x)))
@@ -77,23 +77,23 @@ def zeta_values(xp: ArrayModule, x: Array, q: Array) -> Array:
 
 
 def polygamma_values(xp: ArrayModule, n: Array, x: Array) -> Array:
-    """The ``n``-th derivative of digamma; NaN where ``n`` is not a natural number."""
+    """Return the ``n``-th derivative of digamma; NaN if ``n`` is not a natural number."""
     n, x = xp.broadcast_arrays(xp.asarray(n, xp.float64), xp.asarray(x, xp.float64))
     order = xp.where(n > 0, n, 1.0)
     sign = xp.where(order % 2 == 0, -1.0, 1.0)
     higher = sign * xp.exp(lgamma_values(xp, order + 1)) * zeta_values(xp, order + 1, x)
-    found = xp.where(n == 0, digamma_values(xp, x), higher)
-    return xp.where((n != xp.floor(n)) | (n < 0), xp.nan, found)
+    result = xp.where(n == 0, digamma_values(xp, x), higher)
+    return xp.where((n != xp.floor(n)) | (n < 0), xp.nan, result)
 
 
 # Incomplete gamma functions
 
 
 def _gamma_series(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
-    """The lower function and its derivative with respect to ``a``, from its power series."""
+    """Return the lower function and its derivative with respect to ``a``, from its power series."""
     term, slope = 1 / a, -1 / (a * a)
     total, total_slope, divisor = term, slope, a
-    for _ in range(_MOST):
+    for _ in range(_MAX_TERMS):
         divisor = divisor + 1
         slope = (slope - term / divisor) * x / divisor
         term = term * x / divisor
@@ -106,13 +106,13 @@ def _gamma_series(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
 
 
 def _gamma_fraction(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
-    """The upper function and its derivative with respect to ``a``, from its continued fraction (Lentz's method)."""
+    """Return the upper function and its derivative with respect to ``a``, by Lentz's continued fraction method."""
     b = x + 1 - a
     c, c_slope = xp.full_like(a, 1 / _TINY), xp.zeros_like(a)
     d = 1 / b
     d_slope = d * d
     value, slope = d, d_slope
-    for index in range(1, _MOST):
+    for index in range(1, _MAX_TERMS):
         part, part_slope = -index * (index - a), float(index)
         b = b + 2
         below = part * d + b
@@ -131,17 +131,17 @@ def _gamma_fraction(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
 
 
 def gamma_functions(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any, Any]:
-    """Lower and upper function, and the derivative of the lower one with respect to ``a``."""
+    """Return the lower and the upper function, and the derivative of the lower one with respect to ``a``."""
     a, x = xp.broadcast_arrays(xp.asarray(a, xp.float64), xp.asarray(x, xp.float64))
     wrong = ~((a > 0) & (x >= 0))
     start, end = x == 0, xp.isinf(x)
     safe_a, safe_x = xp.where(wrong, 1.0, a), xp.where(wrong | start | end, 1.0, x)
     by_series = (safe_x <= 1) | (safe_x <= safe_a)
-    one = xp.ones_like(safe_x)
-    low, low_slope = _gamma_series(xp, safe_a, xp.where(by_series, safe_x, one))
+    ones = xp.ones_like(safe_x)
+    low, low_slope = _gamma_series(xp, safe_a, xp.where(by_series, safe_x, ones))
     with np.errstate(all="ignore"):
         high, high_slope = _gamma_fraction(
-            xp, xp.where(by_series, one, safe_a), xp.where(by_series, 3 * one, safe_x)
+            xp, xp.where(by_series, ones, safe_a), xp.where(by_series, 3 * ones, safe_x)
         )
     lower, upper = xp.where(by_series, low, 1 - high), xp.where(by_series, 1 - low, high)
     slope = xp.where(by_series, low_slope, -high_slope)
@@ -150,14 +150,14 @@ def gamma_functions(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any, Any]
         xp.where(start, 1.0, xp.where(end, 0.0, upper)),
     )
     slope = xp.where(start | end, 0.0, slope)
-    return tuple(xp.where(wrong, xp.nan, found) for found in (lower, upper, slope))
+    return tuple(xp.where(wrong, xp.nan, function) for function in (lower, upper, slope))
 
 
 # Incomplete beta function
 
 
 def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
-    """The continued fraction of the incomplete beta function (Lentz's method)."""
+    """Return the continued fraction of the incomplete beta function (Lentz's method)."""
 
     def away(value: Any) -> Any:
         return xp.where(xp.abs(value) < _TINY, _TINY, value)
@@ -165,7 +165,7 @@ def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     c = xp.ones_like(x)
     d = 1 / away(1 - (a + b) * x / (a + 1))
     value = d
-    for index in range(1, _MOST):
+    for index in range(1, _MAX_TERMS):
         even = index * (b - index) * x / ((a + 2 * index - 1) * (a + 2 * index))
         odd = -(a + index) * (a + b + index) * x / ((a + 2 * index) * (a + 2 * index + 1))
         before = value
@@ -179,11 +179,11 @@ def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
 
 
 def betainc_values(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
-    """The regularised incomplete beta function; NaN outside of its domain."""
-    a, b, x = xp.broadcast_arrays(*[xp.asarray(one, xp.float64) for one in (a, b, x)])
+    """Return the regularised incomplete beta function; NaN outside of its domain."""
+    a, b, x = xp.broadcast_arrays(*[xp.asarray(array, xp.float64) for array in (a, b, x)])
     wrong = ~((a > 0) & (b > 0) & (x >= 0) & (x <= 1))
-    ends = (x <= 0) | (x >= 1)
-    a, b, inner = (xp.where(wrong | ends, fill, one) for one, fill in ((a, 1.0), (b, 1.0), (x, 0.5)))
+    at_bounds = (x <= 0) | (x >= 1)
+    a, b, inner = (xp.where(wrong | at_bounds, fill, one) for one, fill in ((a, 1.0), (b, 1.0), (x, 0.5)))
     swapped = inner > (a + 1) / (a + b + 2)
     first, second = xp.where(swapped, b, a), xp.where(swapped, a, b)
     at = xp.where(swapped, 1 - inner, inner)
@@ -192,8 +192,8 @@ def betainc_values(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
         + lgamma_values(xp, a + b) - lgamma_values(xp, a) - lgamma_values(xp, b)
     )  # fmt: skip
     part = scale * _beta_fraction(xp, first, second, at) / first
-    found = xp.where(swapped, 1 - part, part)
-    return xp.where(wrong, xp.nan, xp.where(ends, x, found))
+    result = xp.where(swapped, 1 - part, part)
+    return xp.where(wrong, xp.nan, xp.where(at_bounds, x, result))
 
 
 # Bessel functions
@@ -204,7 +204,7 @@ _KNOTS = 128
 def _bessel_values(xp: ArrayModule, x: Array, order: int) -> Array:
     """``exp(-abs(x))`` times the modified Bessel function of the first kind, of order 0 or 1.
 
-    The trapezoidal rule for its integral; for large arguments the asymptotic series.
+    The integral is evaluated by the trapezoidal rule, for large arguments by the asymptotic series.
     """
     size = xp.abs(xp.asarray(x, xp.float64))
     near = xp.minimum(size, 40.0)
@@ -217,8 +217,8 @@ def _bessel_values(xp: ArrayModule, x: Array, order: int) -> Array:
     for index in range(1, 20):
         term = -term * (4 * order * order - (2 * index - 1) ** 2) / (index * 8 * far)
         series = series + term
-    found = xp.where(size <= 40, total / _KNOTS, series / xp.sqrt(2 * math.pi * far))
-    return found if order == 0 else xp.sign(x) * found
+    result = xp.where(size <= 40, total / _KNOTS, series / xp.sqrt(2 * math.pi * far))
+    return result if order == 0 else xp.sign(x) * result
 
 
 # Ops
@@ -293,8 +293,8 @@ def _igammac_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 def _betainc_grad(op: Operation, grad: Tensor) -> tuple[None, None, Tensor]:
     a, b, x = op.inputs
     _, back = broadcast_of(a, x)
-    whole = new("Lgamma", x=a) + new("Lgamma", x=b) - new("Lgamma", x=a + b)
-    of_x = new("Exp", x=(b - 1) * new("Log", x=1 - x) + (a - 1) * new("Log", x=x) - whole)
+    log_beta = new("Lgamma", x=a) + new("Lgamma", x=b) - new("Lgamma", x=a + b)
+    of_x = new("Exp", x=(b - 1) * new("Log", x=1 - x) + (a - 1) * new("Log", x=x) - log_beta)
     return None, None, sum_to(of_x * grad, *back)
 
 
@@ -309,7 +309,7 @@ def _bessel_i0e_grad(op: Operation, grad: Tensor) -> Tensor:
 def _bessel_i1e_grad(op: Operation, grad: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
     with after(grad):
-        # At 0, where the formula divides by 0, the slope is a half.
+        # At 0 the formula divides by 0; the slope there is 1/2.
         tiny = np.finfo(x.dtype.as_numpy_dtype).eps
         zeros = zeros_like(x)
         is_safe = new("Abs", x=x) > tiny
@@ -319,72 +319,72 @@ def _bessel_i1e_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """Returns Hurwitz' zeta function: the sum of ``(q + k) ** -x`` over all ``k`` from 0.
+    """Return the Hurwitz zeta function: the sum of ``(q + k) ** -x`` over all ``k`` from 0.
 
     Args:
-        x: float32 or float64; infinite at 1, NaN below.
-        q: of the same type; the shapes broadcast.
+        x: float32 or float64; the result is infinite at 1 and NaN below.
+        q: of the same dtype; the shapes broadcast.
         name: name of the op.
 
     Returns:
-        A tensor of that type.
+        A tensor of that dtype.
     """
     return new("Zeta", name, x=x, q=q)
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the derivative of order ``a`` of ``digamma``.
+    """Return the derivative of order ``a`` of ``digamma``.
 
     Args:
-        a: float32 or float64, natural numbers; NaN for others.
-        x: of the same type; the shapes broadcast.
+        a: float32 or float64, natural numbers; otherwise the result is NaN.
+        x: of the same dtype; the shapes broadcast.
         name: name of the op.
 
     Returns:
-        A tensor of that type.
+        A tensor of that dtype.
     """
     return new("Polygamma", name, a=a, x=x)
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the lower regularised incomplete gamma function, from 0 to 1.
+    """Return the lower regularised incomplete gamma function, from 0 to 1.
 
     Args:
-        a: float32 or float64, positive; NaN for others.
-        x: of the same type, not negative; the shapes broadcast.
+        a: float32 or float64, positive; otherwise the result is NaN.
+        x: of the same dtype, not negative; the shapes broadcast.
         name: name of the op.
 
     Returns:
-        A tensor of that type.
+        A tensor of that dtype.
     """
     return new("Igamma", name, a=a, x=x)
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the upper regularised incomplete gamma function, one minus ``igamma``.
+    """Return the upper regularised incomplete gamma function, one minus ``igamma``.
 
     Args:
-        a: float32 or float64, positive; NaN for others.
-        x: of the same type, not negative; the shapes broadcast.
+        a: float32 or float64, positive; otherwise the result is NaN.
+        x: of the same dtype, not negative; the shapes broadcast.
         name: name of the op.
 
     Returns:
-        A tensor of that type.
+        A tensor of that dtype.
     """
     return new("Igammac", name, a=a, x=x)
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the regularised incomplete beta function, from 0 to 1.
+    """Return the regularised incomplete beta function, from 0 to 1.
 
     Args:
-        a: float32 or float64, positive; NaN for others.
-        b: of the same type and shape, or a scalar; positive.
-        x: of the same type and shape, or a scalar; from 0 to 1.
+        a: float32 or float64, positive; otherwise the result is NaN.
+        b: of the same dtype and shape, or a scalar; positive.
+        x: of the same dtype and shape, or a scalar; from 0 to 1.
         name: name of the op.
 
     Returns:
-        A tensor of that type.
+        A tensor of that dtype.
     """
     return new("Betainc", name, a=a, b=b, x=x)
 
@@ -396,40 +396,40 @@ def _bessel(order: int, x: TensorLike, name: str | None) -> Tensor:
 
 
 def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the modified Bessel function of order 0.
+    """Return the modified Bessel function of order 0.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.math.bessel_i0(0.0)))
     1.0
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating, of any shape; other dtypes raise TypeError.
         name: name of the scope.
 
     Returns:
-        A tensor like ``x``; infinite where that is large, unlike ``bessel_i0e``.
+        A tensor like ``x``; infinite for large ``x``, unlike ``bessel_i0e``.
     """
     return _bessel(0, x, name)
 
 
 def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the modified Bessel function of order 1.
+    """Return the modified Bessel function of order 1.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating, of any shape; other dtypes raise TypeError.
         name: name of the scope.
 
     Returns:
-        A tensor like ``x``; infinite where that is large, unlike ``bessel_i1e``.
+        A tensor like ``x``; infinite for large ``x``, unlike ``bessel_i1e``.
     """
     return _bessel(1, x, name)
 
 
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``exp(-abs(x))`` times the modified Bessel function of order 0.
+    """Return ``exp(-abs(x))`` times the modified Bessel function of order 0.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating, of any shape; other dtypes raise TypeError.
         name: name of the op.
 
     Returns:
@@ -439,10 +439,10 @@ def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``exp(-abs(x))`` times the modified Bessel function of order 1.
+    """Return ``exp(-abs(x))`` times the modified Bessel function of order 1.
 
     Args:
-        x: floating, of any shape; TypeError for others.
+        x: floating, of any shape; other dtypes raise TypeError.
         name: name of the op.
 
     Returns:

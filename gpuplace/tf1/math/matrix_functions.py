@@ -1,8 +1,8 @@
 """Functions of square matrices, LU decompositions and least squares, in batches.
 
-Roots and logarithms go by eigenvectors where these are well apart; else by iterations that need none: a root by
-Newton's method in the form of Denman and Beavers, a logarithm by roots until the matrix is near the identity, and a
-series there.
+Square roots and logarithms use eigenvectors if these are well separated. Otherwise they are iterative: square roots by
+the Denman-Beavers form of Newton's method, logarithms by repeated square roots until the matrix is near the identity,
+then a series.
 
 Source: tensorflow/core/kernels/lu_op.cc, matrix_square_root_op.cc, matrix_logarithm_op.cc, matrix_solve_ls_op_impl.h,
 tensorflow/python/ops/linalg_ops.py, linalg_grad.py and linalg/linalg_impl.py, release 1.15 (arguments, messages).
@@ -48,16 +48,16 @@ __all__ = ["matrix_solve_ls", "matrix_square_root"]
 
 
 class Lu(NamedTuple):
-    """The result of ``tf.linalg.lu``."""
+    """Result of ``tf.linalg.lu``."""
 
     lu: Tensor
-    """The upper triangle, and below it the lower one without its diagonal of ones."""
+    """The upper triangle, and below it the lower triangle without its unit diagonal."""
     p: Tensor
-    """The row of the matrix that each row of the product is."""
+    """The permutation: the row of the matrix for each row of the product."""
 
 
 def lu(input: TensorLike, output_idx_type: Any = int32, name: str | None = None) -> Lu:
-    """Returns the LU decompositions of square matrices, with rows exchanged.
+    """Return the LU decompositions of square matrices, with row pivoting.
 
     >>> import gpuplace as tf
     >>> both = tf.linalg.lu([[1.0, 2.0], [4.0, 2.0]])
@@ -67,14 +67,14 @@ def lu(input: TensorLike, output_idx_type: Any = int32, name: str | None = None)
 
     Args:
         input: ``[..., n, n]``, float32, float64 or complex.
-        output_idx_type: type of the numbers of rows: int32 or int64.
+        output_idx_type: dtype of the row indices: int32 or int64.
         name: name of the op.
 
     Returns:
         ``lu``, like ``input``, and ``p``, ``[..., n]``.
 
     Raises:
-        InvalidArgumentError: when it runs: a matrix is singular, or not square.
+        InvalidArgumentError: at run time, a matrix is singular, or not square.
     """
     return Lu(*apply_op("Lu", name, input=input, output_idx_type=output_idx_type).outputs)
 
@@ -89,9 +89,9 @@ def _lu(xp: ArrayModule, matrices: Array, *, output_idx_type: Any) -> tuple[Any,
     for step in range(size):
         pivot = xp.argmax(abs(work[:, step:, step]), axis=1) + step
         for table in (work, rows):
-            kept = table[:, step].copy()
+            saved_column = table[:, step].copy()
             table[:, step] = table[every, pivot]
-            table[every, pivot] = kept
+            table[every, pivot] = saved_column
         if not work[:, step, step].all():
             raise InvalidArgumentError.of("Input is not invertible.")
         work[:, step + 1 :, step] /= work[:, step, None, step]
@@ -116,21 +116,21 @@ def _square_shape(op: Operation) -> Any:
 
 
 def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the principal square roots of matrices: ``root @ root = input``.
+    """Return the principal square roots of matrices: ``root @ root = input``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.matrix_square_root([[4.0, 0.0], [0.0, 9.0]])).tolist()
     [[2.0, 0.0], [0.0, 3.0]]
 
     Args:
-        input: ``[..., n, n]``, float32, float64 or complex, without negative eigenvalues where it is real.
+        input: ``[..., n, n]``, float32, float64 or complex; real matrices must not have negative eigenvalues.
         name: name of the op.
 
     Returns:
         A tensor like ``input``.
 
     Raises:
-        InvalidArgumentError: when it runs: a matrix is not square.
+        InvalidArgumentError: at run time, a matrix is not square.
     """
     return new("MatrixSquareRoot", name, input=input)
 
@@ -141,7 +141,7 @@ def _matrix_square_root(xp: Any, matrices: Any) -> Any:
 
 
 def _each(xp: Any, matrices: Any, function: Any) -> Any:
-    """A function of each matrix, computed in double precision; of a real matrix the real part."""
+    """Apply a function to each matrix in double precision; for real matrices return the real part."""
     _check_square(matrices)
     size = matrices.shape[-1]
     result = xp.empty_like(matrices)
@@ -154,7 +154,7 @@ def _each(xp: Any, matrices: Any, function: Any) -> Any:
 
 
 def _by_eigenvectors(xp: Any, matrix: Array, function: Any) -> Any:
-    """``function`` of the eigenvalues, or None where the eigenvectors are too near each other."""
+    """Apply ``function`` to the eigenvalues; return None if the eigenvectors are nearly parallel."""
     values, vectors = xp.linalg.eig(matrix)
     if xp.linalg.cond(vectors) > 1e6:
         return None
@@ -162,8 +162,8 @@ def _by_eigenvectors(xp: Any, matrix: Array, function: Any) -> Any:
 
 
 def _root(xp: ArrayModule, matrix: Array) -> Array:
-    found = _by_eigenvectors(xp, matrix, xp.sqrt)
-    return _root_by_iteration(xp, matrix) if found is None else found
+    root = _by_eigenvectors(xp, matrix, xp.sqrt)
+    return _root_by_iteration(xp, matrix) if root is None else root
 
 
 def _root_by_iteration(xp: ArrayModule, matrix: Array) -> Array:
@@ -181,15 +181,15 @@ def _root_by_iteration(xp: ArrayModule, matrix: Array) -> Array:
 
 @gradient("MatrixSquareRoot")
 def _matrix_square_root_grad(op: Operation, grad: Tensor) -> Tensor:
-    """The solution ``x`` of ``root^T x + x root^T = grad``, as one system of ``n * n`` equations."""
+    """Solve ``root^T x + x root^T = grad`` as one system of ``n * n`` equations."""
     root = op.outputs[0]  # TensorFlow conjugates nothing
     sizes = shape_of(root)
     size = sizes[-1]
     count = reduce_prod(sizes[0:-2])
-    one = reshape(eye(size, dtype=root.dtype), [-1])
-    one = reshape(new("Tile", input=one, multiples=[count]), sizes)
-    left = _kronecker(one, matrix_transpose(root))
-    both = new("Add", x=left, y=_kronecker(root, one))
+    identity = reshape(eye(size, dtype=root.dtype), [-1])
+    identity = reshape(new("Tile", input=identity, multiples=[count]), sizes)
+    left = _kronecker(identity, matrix_transpose(root))
+    both = new("Add", x=left, y=_kronecker(root, identity))
     outer = _outer(sizes)
     column = concat([outer, [size * size], [1]], 0)
     columns = reshape(matrix_transpose(grad), column)
@@ -197,7 +197,7 @@ def _matrix_square_root_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _kronecker(a: Tensor, b: Tensor) -> Tensor:
-    """The Kronecker product of matrices in batches of one shape."""
+    """Return the Kronecker products of matrices in batches of the same shape."""
     sizes = shape_of(a), shape_of(b)
     rows, columns = (shape[-1] for shape in sizes)
     outer = _outer(sizes[0])
@@ -205,20 +205,20 @@ def _kronecker(a: Tensor, b: Tensor) -> Tensor:
         concat([outer, [rows], [1], [rows], [1]], 0),
         concat([outer, [1], [columns], [1], [columns]], 0),
     )
-    parts = [reshape(one, shape) for one, shape in zip((a, b), shapes, strict=True)]
-    whole = rows * columns
-    sizes_of_product = concat([outer, [whole], [whole]], 0)
+    parts = [reshape(array, shape) for array, shape in zip((a, b), shapes, strict=True)]
+    product = rows * columns
+    sizes_of_product = concat([outer, [product], [product]], 0)
     return reshape(parts[0] * parts[1], sizes_of_product)
 
 
 def _outer(sizes: Tensor) -> Tensor:
-    """The sizes of the batch alone."""
+    """Return the sizes of the batch dimensions."""
     rank = new("Sub", x=size_of(sizes), y=2)
     return new("Slice", input=sizes, begin=[0], size=[rank])
 
 
 def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the principal logarithms of matrices: ``tf.linalg.expm`` gives the matrices back.
+    """Return the principal logarithms of matrices, the inverse of ``tf.linalg.expm``.
 
     Args:
         input: ``[..., n, n]``, complex64 or complex128.
@@ -228,7 +228,7 @@ def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
         A tensor like ``input``.
 
     Raises:
-        InvalidArgumentError: when it runs: a matrix is not square.
+        InvalidArgumentError: at run time, a matrix is not square.
     """
     return new("MatrixLogarithm", name, input=input)
 
@@ -239,14 +239,14 @@ def _matrix_logarithm(xp: Any, matrices: Any) -> Any:
 
 
 def _logarithm(xp: ArrayModule, matrix: Array) -> Array:
-    found = _by_eigenvectors(xp, matrix, xp.log)
-    if found is not None:
-        return found
-    one = xp.eye(len(matrix), dtype=matrix.dtype)
+    logarithm = _by_eigenvectors(xp, matrix, xp.log)
+    if logarithm is not None:
+        return logarithm
+    identity = xp.eye(len(matrix), dtype=matrix.dtype)
     roots = 0
-    while abs(matrix - one).max() > 0.1 and roots < 60:
+    while abs(matrix - identity).max() > 0.1 and roots < 60:
         matrix, roots = _root_by_iteration(xp, matrix), roots + 1
-    ratio = xp.linalg.solve(matrix + one, matrix - one)  # log(a) = 2 artanh((a + 1)^-1 (a - 1))
+    ratio = xp.linalg.solve(matrix + identity, matrix - identity)  # log(a) = 2 artanh((a + 1)^-1 (a - 1))
     square, power, total = ratio @ ratio, ratio, ratio.copy()
     for odd in range(3, 31, 2):
         power = power @ square
@@ -268,11 +268,11 @@ _PADE = (
         1.0,
     ),
 )
-"""Coefficients of the approximation of degree 13."""
+"""Coefficients of the Padé approximation of degree 13."""
 
 
 def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the exponentials of matrices, by a Padé approximation of halved matrices, squared as often.
+    """Return the exponentials of matrices, by scaling and squaring with a Padé approximation.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]])).tolist()
@@ -287,7 +287,7 @@ def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         ValueError: the rank is known to be below 2, or the matrices are known not to be square.
-        InvalidArgumentError: when it runs: a matrix is not square.
+        InvalidArgumentError: at run time, a matrix is not square.
     """
     with name_scope(name, "matrix_exponential", [input]):
         matrix = convert_to_tensor(input, name="input")
@@ -300,29 +300,29 @@ def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
         real = norm.dtype
         halvings = new("Maximum", x=cast(0, real), y=new("Ceil", x=new("Log", x=norm / 5.37) / math.log(2)))
         scaled = matrix / cast(new("Pow", x=cast(2, real), y=halvings), matrix.dtype)
-        one = eye(shape_of(matrix)[-1], dtype=matrix.dtype)
+        identity = eye(shape_of(matrix)[-1], dtype=matrix.dtype)
         second = matmul(scaled, scaled)
         fourth = matmul(second, second)
         sixth = matmul(second, fourth)
         b = [like(value, matrix) for value in _PADE]
         high = matmul(sixth, b[13] * sixth + b[11] * fourth + b[9] * second)
-        odd = matmul(scaled, high + b[7] * sixth + b[5] * fourth + b[3] * second + b[1] * one)
+        odd = matmul(scaled, high + b[7] * sixth + b[5] * fourth + b[3] * second + b[1] * identity)
         high = matmul(sixth, b[12] * sixth + b[10] * fourth + b[8] * second)
-        even = high + b[6] * sixth + b[4] * fourth + b[2] * second + b[0] * one
-        found = matrix_solve(even - odd, even + odd)
-        most = reduce_max(halvings)
+        even = high + b[6] * sixth + b[4] * fourth + b[2] * second + b[0] * identity
+        approx = matrix_solve(even - odd, even + odd)
+        steps = reduce_max(halvings)
 
         def squared(done: Any, value: Any) -> Any:
             again = new("Tile", input=halvings > done, multiples=_ones_but_last(matrix))
             return done + 1, where(again, matmul(value, value), value)
 
-        found = while_loop(lambda done, value: done < most, squared, [cast(0, real), found])[1]
-        found.set_shape(matrix.shape)
-        return found
+        approx = while_loop(lambda done, value: done < steps, squared, [cast(0, real), approx])[1]
+        approx.set_shape(matrix.shape)
+        return approx
 
 
 def _ones_but_last(matrix: Tensor) -> Tensor:
-    """How often ``[..., 1, 1]`` is repeated to be like a tensor of matrices."""
+    """Return the multiples that tile ``[..., 1, 1]`` to the batch shape of a tensor of matrices."""
     shape = shape_of(matrix)
     return new("ConcatV2", values=[new("OnesLike", x=shape[:-2]), shape[-2:]], axis=0)
 
@@ -334,7 +334,7 @@ def matrix_solve_ls(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the ``x`` for which ``matrix @ x`` is nearest to ``rhs``; of several the shortest.
+    """Return the ``x`` that minimises ``|matrix @ x - rhs|``; if there are several, the shortest.
 
     >>> import gpuplace as tf
     >>> found = tf.matrix_solve_ls([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [[1.0], [2.0], [4.0]])
@@ -343,17 +343,17 @@ def matrix_solve_ls(
 
     Args:
         matrix: ``[..., m, n]``, float32, float64 or complex.
-        rhs: ``[..., m, k]``, of the same type.
-        l2_regularizer: weight of the squares of ``x``; with ``fast`` only.
-        fast: by the Cholesky decomposition of the normal equations; else by singular values, for matrices that are
-            almost of lower rank.
+        rhs: ``[..., m, k]``, of the same dtype.
+        l2_regularizer: weight of the squares of ``x``; only with ``fast``.
+        fast: whether to use the Cholesky decomposition of the normal equations; otherwise singular values, which also
+            handle nearly rank-deficient matrices.
         name: name of the op.
 
     Returns:
-        ``[..., n, k]`` of that type.
+        ``[..., n, k]`` of that dtype.
 
     Raises:
-        InvalidArgumentError: when it runs: the shapes do not fit, or with ``fast`` a matrix has not the full rank.
+        InvalidArgumentError: at run time, the shapes do not fit, or with ``fast`` a matrix does not have full rank.
     """
     matrix = convert_to_tensor(matrix, name="matrix")
     if matrix.dtype.name == "complex128" and l2_regularizer != 0:
@@ -369,7 +369,7 @@ def matrix_solve_ls(
 
 
 _CACHE_BYTES = 256000
-"""Where many small matrices are larger than this, one kernel for all is quicker."""
+"""If a batch of small matrices is larger than this, one batched kernel is faster."""
 
 
 def _is_one_kernel_quicker(matrix: Tensor) -> bool:
@@ -381,23 +381,23 @@ def _is_one_kernel_quicker(matrix: Tensor) -> bool:
 
 
 def _by_shape(matrix: Tensor, make: Callable[[bool], Any]) -> Any:
-    """What is made for tall matrices (or square ones) or for wide ones: decided when it runs, if need be."""
+    """Build for tall (or square) or wide matrices, with a run-time condition if the shape is unknown."""
     sizes = (None, None) if matrix.shape.sizes is None else matrix.shape.sizes[-2:]
     if sizes[0] is not None and sizes[1] is not None:
         return make(sizes[0] >= sizes[1])
-    given = shape_of(matrix)
-    return cond(given[-2] >= given[-1], lambda: make(True), lambda: make(False))
+    matrix_sizes = shape_of(matrix)
+    return cond(matrix_sizes[-2] >= matrix_sizes[-1], lambda: make(True), lambda: make(False))
 
 
 def _gram_root(matrix: Tensor, weight: Tensor, tall: bool) -> Tensor:
-    """The Cholesky root of ``matrix^H matrix`` or ``matrix matrix^H``, with a weight on the diagonal."""
+    """Return the Cholesky root of ``matrix^H matrix`` or ``matrix matrix^H``, with a weight on the diagonal."""
     gram = matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
     sizes = shape_of(matrix)
     outer, size = sizes[:-2], sizes[-1 if tall else -2]
-    one = eye(size, batch_shape=outer, dtype=matrix.dtype)
+    identity = eye(size, batch_shape=outer, dtype=matrix.dtype)
     inner = matrix.shape[-1 if tall else -2]
-    one.set_shape(matrix.shape[:-2].concatenate([inner, inner]))
-    return cholesky(gram + weight * one)
+    identity.set_shape(matrix.shape[:-2].concatenate([inner, inner]))
+    return cholesky(gram + weight * identity)
 
 
 def _solution(matrix: Tensor, rhs: TensorLike, weight: Tensor, tall: bool) -> Tensor:
@@ -412,7 +412,7 @@ def _matrix_solve_ls(
     xp: ArrayModule, matrix: Array, rhs: Array, l2_regularizer: Array, *, fast: bool
 ) -> Array:
     if rhs.ndim != matrix.ndim or rhs.shape[:-1] != matrix.shape[:-1]:
-        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, array.shape)) for array in (matrix, rhs)))
         raise InvalidArgumentError.of(f"Input matrix and rhs are incompatible: {shapes}")
     rows, columns = matrix.shape[-2:]
     shape = (*matrix.shape[:-2], columns, rhs.shape[-1])
@@ -426,25 +426,25 @@ def _matrix_solve_ls(
     gram = gram + xp.eye(min(rows, columns), dtype=gram.dtype) * l2_regularizer.astype(gram.dtype)
     try:
         xp.linalg.cholesky(gram)
-        found = xp.linalg.solve(gram, adjoint_matrix @ rhs if tall else rhs)
+        solution = xp.linalg.solve(gram, adjoint_matrix @ rhs if tall else rhs)
     except xp.linalg.LinAlgError:
         raise InvalidArgumentError.of(
             "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger "
             "l2_regularizer > 0."
         ) from None
-    return (found if tall else adjoint_matrix @ found).astype(matrix.dtype, copy=False)
+    return (solution if tall else adjoint_matrix @ solution).astype(matrix.dtype, copy=False)
 
 
 @gradient("MatrixSolveLs")
 def _matrix_solve_ls_grad(op: Operation, grad: Tensor) -> list[Any]:
-    """The derivatives of the solutions of the normal equations."""
+    """Return the derivatives of the solutions of the normal equations."""
     if not op.attrs["fast"]:
         raise ValueError("Gradient not defined for fast=False")
     matrix, rhs, weight = op.inputs
     if not matrix.shape[-2:].is_fully_defined() and rules() == "1.15":
         raise ValueError(
             "The gradient of matrix_solve_ls needs the sizes of the matrices, which are unknown."
-            " Say what is known of them: matrix.set_shape([3, 2])"
+            " Set them first, for example: matrix.set_shape([3, 2])"
         )
     weight = cast(weight, matrix.dtype)
 
@@ -461,20 +461,20 @@ def _matrix_solve_ls_grad(op: Operation, grad: Tensor) -> list[Any]:
         of_rhs = cholesky_solve(root, matmul(matrix, grad))
         inner = cholesky_solve(root, rhs)
         through = -matmul(of_rhs, matmul(inner, matrix, adjoint_a=True))
-        rest = grad - matmul(matrix, of_rhs, adjoint_a=True)
-        return [through + matmul(inner, rest, adjoint_b=True), of_rhs]
+        residual = grad - matmul(matrix, of_rhs, adjoint_a=True)
+        return [through + matmul(inner, residual, adjoint_b=True), of_rhs]
 
     return [*_by_shape(matrix, lambda tall: of_tall() if tall else of_wide()), None]
 
 
 def _larger_size(a: Tensor) -> Tensor:
-    """The larger size of the matrices, in units of the last place."""
+    """Return the larger size of the matrices, times the machine epsilon."""
     size = cast(reduce_max(shape_of(a)[-2:]), a.dtype)
     return size * like(np.finfo(a.dtype.as_numpy_dtype).eps, a)
 
 
 def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """Returns the pseudo-inverses of matrices.
+    """Return the pseudo-inverses of matrices.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])).tolist()
@@ -482,15 +482,15 @@ def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: st
 
     Args:
         a: ``[..., m, n]``, float32 or float64.
-        rcond: singular values below this share of the largest count as zeros; None: by sizes and type.
-        validate_args: kept for TensorFlow's arguments: shapes are checked either way.
+        rcond: singular values below this fraction of the largest count as zero; None: depends on sizes and dtype.
+        validate_args: ignored: shapes are always checked.
         name: name of the scope.
 
     Returns:
-        ``[..., n, m]`` of that type.
+        ``[..., n, m]`` of that dtype.
 
     Raises:
-        TypeError: another type.
+        TypeError: ``a`` has another dtype.
         ValueError: the rank is below 2.
     """
     with name_scope(name, "pinv", [a, rcond]):
@@ -507,7 +507,7 @@ def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: st
 def matrix_rank(
     a: TensorLike, tol: Any = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the ranks of matrices: how many singular values are above a limit.
+    """Return the ranks of matrices: the number of singular values above a limit.
 
     >>> import gpuplace as tf
     >>> int(tf.Session().run(tf.linalg.matrix_rank([[2.0, 0.0], [0.0, 0.0]])))
@@ -515,15 +515,15 @@ def matrix_rank(
 
     Args:
         a: ``[..., m, n]``, float32 or float64.
-        tol: the limit; None: the largest singular value in units of the last place, times the larger size.
-        validate_args: kept for TensorFlow's arguments: shapes are checked either way.
+        tol: the limit; None: the largest singular value times the larger size and the machine epsilon.
+        validate_args: ignored: shapes are always checked.
         name: name of the scope.
 
     Returns:
         ``[...]``, int32.
 
     Raises:
-        TypeError: another type.
+        TypeError: ``a`` has another dtype.
         ValueError: the rank of the tensor is below 2.
     """
     with name_scope(name, "matrix_rank", [a, tol]):

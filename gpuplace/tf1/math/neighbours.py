@@ -1,4 +1,4 @@
-"""Neighbouring numbers, bits, and buckets of numbers.
+"""``nextafter``, bit counts and ``Bucketize``.
 
 Source: tensorflow/core/kernels/cwise_ops.h (``next_after_op``), population_count_op.cc, bucketize_op.cc and
 tensorflow/python/ops/math_grad.py, release 1.15.
@@ -18,7 +18,7 @@ from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the numbers next to ``x1`` on the way to ``x2``.
+    """Return the next representable number after ``x1`` towards ``x2``.
 
     >>> import gpuplace as tf
     >>> float(tf.Session().run(tf.math.nextafter(tf.constant(1.0, tf.float64), 2.0)) - 1)
@@ -26,11 +26,11 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
 
     Args:
         x1: float32 or float64.
-        x2: of the same type; both are broadcast.
+        x2: of the same dtype; both are broadcast.
         name: name of the op.
 
     Returns:
-        A tensor of that type.
+        A tensor of that dtype.
     """
     return new("NextAfter", name, x1=x1, x2=x2)
 
@@ -40,13 +40,13 @@ def _next_after(xp: ArrayModule, x1: Array, x2: Array) -> Array:
     try:
         return xp.nextafter(x1, x2)
     except ValueError:
-        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (x1, x2)))
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, array.shape)) for array in (x1, x2)))
         raise InvalidArgumentError.of(f"Incompatible shapes: {shapes}") from None
 
 
 @gradient("NextAfter")
 def _next_after_grad(op: Operation, grad: Tensor) -> Any:
-    """All of it to the first."""
+    """Pass the whole gradient to the first input."""
     backs = broadcast_of(*op.inputs)
     with after(grad):
         slopes = ones(backs[0][1], grad.dtype), zeros(backs[1][1], grad.dtype)
@@ -65,7 +65,7 @@ def _population_count(xp: ArrayModule, x: Array) -> Array:
 
 @compute("Bucketize", fresh=True)
 def _bucketize(xp: ArrayModule, input: Array, *, boundaries: Any) -> Array:
-    limits = xp.asarray([float(one) for one in boundaries], "float32")
+    limits = xp.asarray([float(boundary) for boundary in boundaries], "float32")
     if (limits[1:] < limits[:-1]).any():
         raise InvalidArgumentError.of("Expected sorted boundaries")
     wide = input.astype("float64")

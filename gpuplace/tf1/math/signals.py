@@ -47,9 +47,9 @@ def _part(sizes: Tensor, begin: int, end: int | None) -> Tensor:
 
 
 def _last(sizes: Tensor, at: int = -1) -> Tensor:
-    ends: dict[str, Any] = {"end_mask": 1} if at == -1 else {}
+    masks: dict[str, Any] = {"end_mask": 1} if at == -1 else {}
     return new(
-        "Squeeze", input=new("StridedSlice", input=sizes, begin=[at], end=[at + 1], strides=[1], **ends)
+        "Squeeze", input=new("StridedSlice", input=sizes, begin=[at], end=[at + 1], strides=[1], **masks)
     )
 
 
@@ -74,30 +74,30 @@ def _raised_cosine(
         length.shape.assert_has_rank(0)
         if constant_value(length) == 1:
             return new("Fill", dims=[1], value=np.ones((), as_dtype(dtype).as_numpy_dtype))
-        whole = _cast(convert_to_tensor(periodic, "bool", name="periodic"), "int32")
+        is_periodic = _cast(convert_to_tensor(periodic, "bool", name="periodic"), "int32")
         even = 1 - new("FloorMod", x=length, y=2)
-        period = new("Maximum", x=length + whole * even - 1, y=1)  # of one number the window is 1
+        period = new("Maximum", x=length + is_periodic * even - 1, y=1)  # a window of length 1 is 1
         angle = like(2 * math.pi, _cast(period, dtype)) * _cast(_count(length), dtype) / _cast(period, dtype)
         waves = like(low, angle) * new("Cos", x=angle)
-        made = like(high, angle) - waves
+        window = like(high, angle) - waves
         if constant_value(length) is not None:
-            return made
-        return new("SelectV2", condition=new("Equal", x=length, y=1), t=like(1, made), e=made)
+            return window
+        return new("SelectV2", condition=new("Equal", x=length, y=1), t=like(1, window), e=window)
 
 
 def hann_window(
     window_length: TensorLike, periodic: Any = True, dtype: DTypeLike = "float32", name: str | None = None
 ) -> Tensor:
-    """Returns a Hann window.
+    """Return a Hann window.
 
     Args:
         window_length: a scalar int32.
-        periodic: whether it goes on periodically, as for the transform of frames; else it is symmetric.
+        periodic: whether the window is periodic, for spectral analysis; otherwise it is symmetric.
         dtype: floating.
         name: name of the scope.
 
     Returns:
-        ``[window_length]`` of that type.
+        ``[window_length]`` of that dtype.
     """
     return _raised_cosine("hann_window", window_length, periodic, dtype, name, 0.5, 0.5)
 
@@ -105,7 +105,7 @@ def hann_window(
 def hamming_window(
     window_length: TensorLike, periodic: Any = True, dtype: DTypeLike = "float32", name: str | None = None
 ) -> Tensor:
-    """Returns a Hamming window.
+    """Return a Hamming window.
 
     Args:
         window_length: a scalar int32.
@@ -114,7 +114,7 @@ def hamming_window(
         name: name of the scope.
 
     Returns:
-        ``[window_length]`` of that type.
+        ``[window_length]`` of that dtype.
     """
     return _raised_cosine("hamming_window", window_length, periodic, dtype, name, 0.54, 0.46)
 
@@ -126,7 +126,7 @@ def frame(
     signal: TensorLike, frame_length: TensorLike, frame_step: TensorLike, pad_end: bool = False,
     pad_value: TensorLike = 0, axis: int = -1, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the pieces of a signal, which overlap where they are longer than the step between them.
+    """Split a signal into frames, which overlap if they are longer than the step between them.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.signal.frame([1, 2, 3, 4, 5], 3, 2)).tolist()
@@ -135,17 +135,17 @@ def frame(
     Args:
         signal: ``[..., samples, ...]``.
         frame_length: samples of a frame, a scalar integer.
-        frame_step: samples from the beginning of a frame to that of the next one.
-        pad_end: whether there are frames that begin before the end and go past it, filled up with ``pad_value``.
+        frame_step: samples from the start of a frame to the start of the next.
+        pad_end: whether to include frames that run past the end, padded with ``pad_value``.
         pad_value: a scalar.
         axis: the dimension of the samples.
         name: name of the scope.
 
     Returns:
-        ``[..., frames, frame_length, ...]`` of that type.
+        ``[..., frames, frame_length, ...]`` of that dtype.
 
     Raises:
-        ValueError: the rank of ``signal`` is not known, or it has no such dimension.
+        ValueError: the rank of ``signal`` is unknown, or it has no such axis.
     """
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         samples = convert_to_tensor(signal, name="signal")
@@ -180,18 +180,18 @@ def frame(
 
 
 def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the signal that frames add up to, laid down one after the other at a distance.
+    """Reconstruct a signal by adding overlapping frames.
 
     Args:
         signal: ``[..., frames, frame_length]``.
-        frame_step: the distance in samples, a scalar integer.
+        frame_step: samples from the start of a frame to the start of the next, a scalar integer.
         name: name of the scope.
 
     Returns:
-        ``[..., frame_length + (frames - 1) * frame_step]`` of that type.
+        ``[..., frame_length + (frames - 1) * frame_step]`` of that dtype.
 
     Raises:
-        ValueError: the rank is below 2, or ``frame_step`` is no scalar integer.
+        ValueError: the rank is below 2, or ``frame_step`` is not a scalar integer.
     """
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         frames = convert_to_tensor(signal, name="signal")
@@ -203,12 +203,12 @@ def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None
         step = step if step.dtype.base_dtype.name == "int32" else _cast(step, "int32")
         sizes = shape_tensor(frames)
         outer, count, length = _part(sizes, 0, -2), _last(sizes, -2), _last(sizes)
-        whole = length + new("Maximum", x=count - 1, y=0) * step
+        total = length + new("Maximum", x=count - 1, y=0) * step
         starts = new("ExpandDims", input=_count(count) * step, dim=1)
         places = new("Reshape", tensor=starts + new("ExpandDims", input=_count(length), dim=0), shape=[-1])
         rows = new("Reshape", tensor=frames, shape=new("Pack", values=[-1, count * length]))
-        summed = unsorted_segment_sum(new("Transpose", x=rows, perm=[1, 0]), places, whole)
-        one = new("ExpandDims", input=whole, dim=0)
+        summed = unsorted_segment_sum(new("Transpose", x=rows, perm=[1, 0]), places, total)
+        one = new("ExpandDims", input=total, dim=0)
         return new("Reshape", tensor=new("Transpose", x=summed, perm=[1, 0]), shape=_joined(outer, one))
 
 
@@ -216,9 +216,9 @@ def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None
 
 
 def _enclosing_power_of_two(value: Tensor) -> Any:
-    known = constant_value(value)
-    if known is not None:
-        return np.int32(2 ** math.ceil(math.log2(max(int(known), 1))))
+    static = constant_value(value)
+    if static is not None:
+        return np.int32(2 ** math.ceil(math.log2(max(int(static), 1))))
     logarithm = new("Log", x=_cast(value, "float32")) / math.log(2.0)
     return _cast(new("Pow", x=2.0, y=new("Ceil", x=logarithm)), "int32")
 
@@ -228,14 +228,14 @@ def stft(
     window_fn: Callable[..., Any] | None = hann_window, pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the short-time Fourier transform of signals.
+    """Return the short-time Fourier transform of signals.
 
     Args:
         signals: ``[..., samples]``, float32.
         frame_length: samples of a frame.
-        frame_step: samples from the beginning of a frame to that of the next one.
-        fft_length: how many samples are transformed. None: the power of two that holds a frame.
-        window_fn: takes the length and a dtype and returns a window. None: none.
+        frame_step: samples from the start of a frame to the start of the next.
+        fft_length: length of the transform. None: the smallest power of two that holds a frame.
+        window_fn: takes the length and a dtype and returns a window. None: no window.
         pad_end: as for ``frame``.
         name: name of the scope.
 
@@ -249,12 +249,12 @@ def stft(
         length.shape.assert_has_rank(0)
         if fft_length is None:
             fft_length = _enclosing_power_of_two(length)
-        taken = convert_to_tensor(fft_length, "int32", name="fft_length")
+        fft_size = convert_to_tensor(fft_length, "int32", name="fft_length")
         frames = frame(samples, length, frame_step, pad_end=pad_end)
         if window_fn is not None:
             frames = frames * window_fn(length, dtype=frames.dtype)
-        known = constant_value(taken)
-        lengths: Any = [int(known)] if known is not None else new("Pack", values=[taken])
+        static = constant_value(fft_size)
+        lengths: Any = [int(static)] if static is not None else new("Pack", values=[fft_size])
         return rfft(frames, lengths)
 
 
@@ -262,11 +262,11 @@ def inverse_stft_window_fn(
     frame_step: TensorLike, forward_window_fn: Callable[..., Any] = hann_window,
     name: str | None = None,
 ) -> Callable[..., Tensor]:  # fmt: skip
-    """Returns a function of windows with which ``inverse_stft`` undoes ``stft``.
+    """Return a window function with which ``inverse_stft`` inverts ``stft``.
 
     Args:
-        frame_step: samples from the beginning of a frame to that of the next one.
-        forward_window_fn: the function that ``stft`` was given.
+        frame_step: samples from the start of a frame to the start of the next.
+        forward_window_fn: the window function of ``stft``.
         name: name of the scope.
     """
 
@@ -295,35 +295,35 @@ def inverse_stft(
     stfts: TensorLike, frame_length: TensorLike, frame_step: TensorLike, fft_length: TensorLike | None = None,
     window_fn: Callable[..., Any] | None = hann_window, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the signals of short-time Fourier transforms.
+    """Return the signals of short-time Fourier transforms.
 
     Args:
         stfts: ``[..., frames, fft_length // 2 + 1]``, complex64.
         frame_length: samples of a frame.
-        frame_step: samples from the beginning of a frame to that of the next one.
-        fft_length: how many samples were transformed. None: the power of two that holds a frame.
-        window_fn: takes the length and a dtype and returns a window, see ``inverse_stft_window_fn``. None: none.
+        frame_step: samples from the start of a frame to the start of the next.
+        fft_length: length of the transform. None: the smallest power of two that holds a frame.
+        window_fn: takes the length and a dtype and returns a window, see ``inverse_stft_window_fn``. None: no window.
         name: name of the scope.
 
     Returns:
         ``[..., samples]``, float32.
     """
     with name_scope(name, "inverse_stft", [stfts]):
-        given = convert_to_tensor(stfts, name="stfts")
-        given.shape.with_rank_at_least(2)
+        spectra = convert_to_tensor(stfts, name="stfts")
+        spectra.shape.with_rank_at_least(2)
         length = convert_to_tensor(frame_length, "int32", name="frame_length")
         if fft_length is None:
             fft_length = _enclosing_power_of_two(length)
-        taken = convert_to_tensor(fft_length, "int32", name="fft_length")
-        frames = irfft(given, new("Pack", values=[taken]))
+        fft_size = convert_to_tensor(fft_length, "int32", name="fft_length")
+        frames = irfft(spectra, new("Pack", values=[fft_size]))
         sizes = shape_tensor(frames)
-        kept = new("Minimum", x=taken, y=length)
-        size = _joined(_part(sizes, 0, -1), new("ExpandDims", input=kept, dim=0))
+        used = new("Minimum", x=fft_size, y=length)
+        size = _joined(_part(sizes, 0, -1), new("ExpandDims", input=used, dim=0))
         frames = new("Slice", input=frames, begin=new("ZerosLike", x=size), size=size)
-        rank = given.shape.ndims
+        rank = spectra.shape.ndims
         if rank is None:
             raise ValueError("stfts must have a known rank")
-        missing = new("Pack", values=[0, new("Maximum", x=length - taken, y=0)])
+        missing = new("Pack", values=[0, new("Maximum", x=length - fft_size, y=0)])
         paddings = _joined(np.zeros((rank - 1, 2), np.int32), new("ExpandDims", input=missing, dim=0))
         frames = new("Pad", input=frames, paddings=paddings)
         if window_fn is not None:
@@ -354,14 +354,14 @@ def dct(
     input: TensorLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the cosine transform over the last dimension.
+    """Return the cosine transform over the last dimension.
 
     Args:
         input: ``[..., samples]``, float32.
         type: 1, 2 or 3.
-        n: how many samples are transformed: the input is cut or filled up with zeros. None: all.
+        n: length of the transform: the input is truncated or padded with zeros. None: all samples.
         axis: -1.
-        norm: ``"ortho"``: orthonormal, for types 2 and 3. None: not scaled.
+        norm: ``"ortho"``: orthonormal, for types 2 and 3. None: not normalised.
         name: name of the scope.
 
     Returns:
@@ -372,8 +372,8 @@ def dct(
         NotImplementedError: another axis.
     """
     samples = convert_to_tensor(input, "float32")
-    known = samples.shape.dims[-1].value if samples.shape.dims else None
-    _check_transform(type, axis, n, norm, known if n is None else n)
+    static_size = samples.shape.dims[-1].value if samples.shape.dims else None
+    _check_transform(type, axis, n, norm, static_size if n is None else n)
     with name_scope(name, "dct", [samples]):
         if n is not None:
             samples = _of_length(samples, n)
@@ -389,10 +389,10 @@ def dct(
         twice = new("Pack", values=[2 * size])
         if type == 2:
             turned = 2.0 * new("Exp", x=new("Complex", real=new("ZerosLike", x=turns), imag=-turns))
-            whole = _cut(rfft(samples, twice), size)
-            made = _real_of(whole * turned)
+            spectrum = _cut(rfft(samples, twice), size)
+            real = _real_of(spectrum * turned)
             return (
-                made if norm is None else made * _weights(0.5 * new("Rsqrt", x=count), math.sqrt(2.0), size)
+                real if norm is None else real * _weights(0.5 * new("Rsqrt", x=count), math.sqrt(2.0), size)
             )
         if norm == "ortho":
             samples = samples * _weights(new("Sqrt", x=count), math.sqrt(0.5), size)
@@ -407,14 +407,14 @@ def idct(
     input: TensorLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the inverse cosine transform over the last dimension: of type 2 that of type 3, and the other way about.
+    """Return the inverse cosine transform over the last dimension: type 2 is inverted by type 3 and vice versa.
 
     Args:
         input: ``[..., samples]``, float32.
-        type: 1, 2 or 3, that of the transform which is undone.
+        type: 1, 2 or 3, the type of the transform to invert.
         n: None.
         axis: -1.
-        norm: as for ``dct``; not scaled, what comes is the signal times twice its length.
+        norm: as for ``dct``; None: the result is the signal times twice its length.
         name: name of the scope.
 
     Returns:
@@ -432,7 +432,7 @@ def _real_of(x: Tensor) -> Tensor:
 
 
 def _cut(x: Tensor, size: Tensor) -> Tensor:
-    """The first ``size`` numbers of the last dimension."""
+    """Return the first ``size`` numbers of the last dimension."""
     outer = _part(shape_tensor(x), 0, -1)
     wanted = _joined(outer, new("ExpandDims", input=size, dim=0))
     return new("Slice", input=x, begin=new("ZerosLike", x=wanted), size=wanted)
@@ -441,7 +441,7 @@ def _cut(x: Tensor, size: Tensor) -> Tensor:
 def _of_length(x: Tensor, n: int) -> Tensor:
     size = x.shape.dims[-1].value if x.shape.dims else None
     if size is None:
-        raise ValueError("the last dimension must be known where n is given")
+        raise ValueError("the last dimension must be known if n is given")
     if n <= size:
         return _cut(x, convert_to_tensor(n, "int32"))
     assert x.shape.ndims is not None
@@ -449,7 +449,7 @@ def _of_length(x: Tensor, n: int) -> Tensor:
 
 
 def _weights(first: Tensor, ratio: float, size: Tensor) -> Tensor:
-    """``first``, and after it ``first * ratio``."""
+    """Return a vector of ``first`` followed by ``first * ratio``."""
     rest = new("Fill", dims=new("Pack", values=[size - 1]), value=first * ratio)
     return _joined(new("ExpandDims", input=first, dim=0), rest)
 
@@ -466,22 +466,22 @@ def linear_to_mel_weight_matrix(
     lower_edge_hertz: float = 125.0, upper_edge_hertz: float = 3800.0, dtype: DTypeLike = "float32",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the matrix that turns magnitudes of linear frequencies into those of bands of the mel scale.
+    """Return the matrix that converts magnitudes of linear frequencies to mel bands.
 
     Args:
-        num_mel_bins: how many bands.
-        num_spectrogram_bins: how many frequencies, from 0 to half the sample rate, a scalar integer.
-        sample_rate: samples a second.
-        lower_edge_hertz: lower end of the lowest band, in hertz.
-        upper_edge_hertz: upper end of the highest band, in hertz.
+        num_mel_bins: number of bands.
+        num_spectrogram_bins: number of frequencies from 0 to half the sample rate, a scalar integer.
+        sample_rate: samples per second.
+        lower_edge_hertz: lower edge of the lowest band, in hertz.
+        upper_edge_hertz: upper edge of the highest band, in hertz.
         dtype: floating.
         name: name of the scope.
 
     Returns:
-        ``[num_spectrogram_bins, num_mel_bins]`` of that type.
+        ``[num_spectrogram_bins, num_mel_bins]`` of that dtype.
 
     Raises:
-        ValueError: a number is not positive, or the ends are not in order or beyond half the sample rate.
+        ValueError: a number is not positive, or the edges are out of order or above half the sample rate.
     """
     with name_scope(name, "linear_to_mel_weight_matrix"):
         if num_mel_bins <= 0:
@@ -530,7 +530,7 @@ def _halves_swapped(default_name: str, sign: int, x: Any, axes: Any, name: str |
 
 
 def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
-    """Returns a spectrum with the zero frequency in the middle.
+    """Shift the zero frequency of a spectrum to the middle.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.signal.fftshift([0.0, 1.0, 2.0, -2.0, -1.0])).tolist()
@@ -538,46 +538,46 @@ def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str |
 
     Args:
         x: the spectrum, of known sizes.
-        axes: the axes of frequencies, one or several; None: all.
+        axes: the frequency axes, one or several; None: all.
         name: name of the scope.
 
     Raises:
-        ValueError: the rank is not known.
+        ValueError: the rank is unknown.
     """
     return _halves_swapped("fftshift", 1, x, axes, name)
 
 
 def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
-    """Returns a spectrum with the zero frequency first: undoes `fftshift`.
+    """Shift the zero frequency of a spectrum to the front: the inverse of `fftshift`.
 
     Args:
         x: the spectrum, of known sizes.
-        axes: the axes of frequencies, one or several; None: all.
+        axes: the frequency axes, one or several; None: all.
         name: name of the scope.
 
     Raises:
-        ValueError: the rank is not known.
+        ValueError: the rank is unknown.
     """
     return _halves_swapped("ifftshift", -1, x, axes, name)
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the mel-frequency cepstral coefficients of logarithms of spectrograms.
+    """Return the mel-frequency cepstral coefficients of log-mel spectrograms.
 
     Args:
         log_mel_spectrograms: ``[..., num_mel_bins]``, float32.
         name: name of the scope.
 
     Returns:
-        A tensor like that.
+        A tensor of the same shape and dtype.
 
     Raises:
-        ValueError: there is no band.
+        ValueError: there are no bands.
     """
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
-        given = convert_to_tensor(log_mel_spectrograms, "float32")
-        known = given.shape.dims[-1].value if given.shape.dims else None
-        if known == 0:
-            raise ValueError(f"num_mel_bins must be positive. Got: {given.shape}")
-        bins = _cast(_last(shape_tensor(given)), "float32")
-        return dct(given, type=2) * new("Rsqrt", x=bins * 2.0)
+        spectrograms = convert_to_tensor(log_mel_spectrograms, "float32")
+        static_size = spectrograms.shape.dims[-1].value if spectrograms.shape.dims else None
+        if static_size == 0:
+            raise ValueError(f"num_mel_bins must be positive. Got: {spectrograms.shape}")
+        bins = _cast(_last(shape_tensor(spectrograms)), "float32")
+        return dct(spectrograms, type=2) * new("Rsqrt", x=bins * 2.0)

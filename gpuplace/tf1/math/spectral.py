@@ -1,7 +1,7 @@
 """Fourier transforms of one, two and three dimensions.
 
-Source: tensorflow/core/kernels/fft_ops.cc and tensorflow/python/ops/signal/fft_ops.py, release 1.15. As there, what is
-given to a real transform is cut to the length asked for, or filled up with zeros.
+Source: tensorflow/core/kernels/fft_ops.cc and tensorflow/python/ops/signal/fft_ops.py, release 1.15. There too, the
+input of a real transform is truncated or padded with zeros to the requested length.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = [
 ]  # fmt: skip
 
 _ENDS = {1: "", 2: "2D", 3: "3D"}
-"""What an op type ends with, by how many dimensions are transformed."""
+"""Number of transformed dimensions -> suffix of the op type."""
 
 
 def _rank(op_type: str) -> int:
     return int(op_type[-2]) if op_type.endswith("D") else 1
 
 
-# What the ops compute
+# Kernels
 
 
 def _complex(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any], Any]:
@@ -64,12 +64,12 @@ def _check_rank(x: Any, rank: int) -> None:
         raise InvalidArgumentError.of(f"Input must have rank of at least {rank} but got: {list(x.shape)}")
 
 
-def _lengths(x: Any, given: Any, rank: int, halved: bool) -> list[int]:
-    """The sizes that are transformed, after a look at them."""
+def _lengths(x: Any, fft_length: Any, rank: int, halved: bool) -> list[int]:
+    """Check and return the lengths of the transform."""
     _check_rank(x, rank)
-    if given.shape != (rank,):
+    if fft_length.shape != (rank,):
         raise InvalidArgumentError.of(f"fft_length must have shape [{rank}]")
-    lengths = [int(length) for length in given]
+    lengths = [int(length) for length in fft_length]
     if min(lengths) < 0:
         raise InvalidArgumentError.of(
             f"fft_length[{lengths.index(min(lengths))}] must >= 0, but got: {min(lengths)}"
@@ -91,9 +91,9 @@ def _real(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[
 
     def run(x: Any, fft_length: Any) -> Any:
         lengths = _lengths(x, fft_length, rank, False)
-        made = (*x.shape[:-rank], *lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0)
+        padded_shape = (*x.shape[:-rank], *lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0)
         if not x.size or 0 in lengths:
-            return xp.zeros(made, dtype)
+            return xp.zeros(padded_shape, dtype)
         return xp.fft.rfftn(x, lengths, axes=axes).astype(dtype, copy=False)
 
     return run
@@ -114,16 +114,16 @@ def _back_to_real(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[
 
 
 def _real_shape(op: Operation) -> list[TensorShape]:
-    """The shapes of both kinds of real transforms."""
+    """Return the shape of a real transform or its inverse."""
     rank, halved = _rank(op.type), op.type.startswith("R")
-    given, lengths = require_rank_at_least(op.inputs[0].shape, rank), constant_value(op.inputs[1])
-    if given.sizes is None:
+    shape, lengths = require_rank_at_least(op.inputs[0].shape, rank), constant_value(op.inputs[1])
+    if shape.sizes is None:
         return [UNKNOWN_SHAPE]
     sizes: list[int | None] = [None] * rank if lengths is None else [int(length) for length in lengths]
     last = sizes[-1]
     if halved and last is not None:
         sizes[-1] = last // 2 + 1 if last else 0
-    return [TensorShape.of((*given.sizes[:-rank], *sizes))]
+    return [TensorShape.of((*shape.sizes[:-rank], *sizes))]
 
 
 for _dimensions, _end in _ENDS.items():
@@ -137,7 +137,7 @@ for _dimensions, _end in _ENDS.items():
 
 
 def _size(x: Tensor, rank: int) -> Tensor:
-    """How many numbers are transformed together."""
+    """Return the number of values that are transformed together."""
     return reduce_prod(shape_tensor(x)[-rank:])
 
 
@@ -155,8 +155,9 @@ def _ifft_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("RFFT", "RFFT2D")
 def _rfft_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """The transform back of the gradient, which counts every frequency twice but those that stand for themselves: the
-    first and, of even lengths, the last.
+    """Apply the inverse transform to the gradient.
+
+    Frequencies count twice, except those without a mirror image: the first and, for even lengths, the last.
     """
     x, lengths = op.inputs
     sizes = shape_tensor(x)
@@ -180,12 +181,12 @@ def _rfft_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def _alternating(length: Tensor) -> Tensor:
-    """1, -1, 1, ..."""
+    """Return the vector 1, -1, 1, ..."""
     return cast(1 - 2 * (range_of(length) % 2), complex64)
 
 
 def _columns(length: Tensor, like: Tensor) -> Tensor:
-    """The matrix of a Fourier transform of columns, for every batch of ``like``."""
+    """Return the Fourier matrix for columns, for every batch of ``like``."""
     rows = new("Tile", input=new("ExpandDims", input=range_of(length), dim=0), multiples=(length, 1))
     products = rows * transpose(rows, [1, 0])
     angles = -2j * math.pi * cast(products, complex64) / cast(length, complex64)
@@ -196,21 +197,21 @@ def _columns(length: Tensor, like: Tensor) -> Tensor:
 
 @gradient("IRFFT", "IRFFT2D")
 def _irfft_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """The transform of the gradient, where every frequency that stands for two counts twice."""
+    """Apply the transform to the gradient; frequencies with a mirror image count twice."""
     x, lengths = op.inputs
     is_odd = new("FloorMod", x=lengths[-1], y=2)
     inner = 2.0 * ones([shape_tensor(x)[-1] - 2 + is_odd])
     counts = concat([[1.0], inner, ones([1 - is_odd])], 0)
     share = new("Reciprocal", x=cast(_size(grad, _rank(op.type)), float32))
-    made = (rfft if op.type == "IRFFT" else rfft2d)(grad, lengths)
-    return made * cast(share * counts, complex64), None
+    transformed = (rfft if op.type == "IRFFT" else rfft2d)(grad, lengths)
+    return transformed * cast(share * counts, complex64), None
 
 
 # Functions
 
 
 def fft(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the Fourier transform over the last dimension.
+    """Return the Fourier transform over the last dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.fft(tf.constant([1, 0, 0, 0], tf.complex64))).tolist()
@@ -227,7 +228,7 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns what ``fft`` would have made ``input`` of.
+    """Return the inverse of ``fft``.
 
     Args:
         input: complex64 or complex128, of rank 1 or more.
@@ -240,7 +241,7 @@ def ifft(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the Fourier transform over the last two dimensions.
+    """Return the Fourier transform over the last two dimensions.
 
     Args:
         input: complex64 or complex128, of rank 2 or more.
@@ -253,7 +254,7 @@ def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns what ``fft2d`` would have made ``input`` of.
+    """Return the inverse of ``fft2d``.
 
     Args:
         input: complex64 or complex128, of rank 2 or more.
@@ -266,7 +267,7 @@ def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the Fourier transform over the last three dimensions.
+    """Return the Fourier transform over the last three dimensions.
 
     Args:
         input: complex64 or complex128, of rank 3 or more.
@@ -279,7 +280,7 @@ def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Returns what ``fft3d`` would have made ``input`` of.
+    """Return the inverse of ``fft3d``.
 
     Args:
         input: complex64 or complex128, of rank 3 or more.
@@ -299,14 +300,14 @@ def _known_lengths(x: Tensor, rank: int) -> list[int] | None:
 
 
 def _padded(x: Tensor, lengths: Any, rank: int, halved: bool) -> Tensor:
-    """``x`` with zeros after it where it is too short for the lengths."""
-    wanted, given = constant_value(lengths), _known_lengths(x, rank)
-    if wanted is not None and given is not None:
-        least = [int(length) for length in wanted]
+    """Pad ``x`` with zeros where it is too short for the lengths."""
+    static_lengths, sizes = constant_value(lengths), _known_lengths(x, rank)
+    if static_lengths is not None and sizes is not None:
+        required = [int(length) for length in static_lengths]
         if halved:
-            least[-1] = least[-1] // 2 + 1
-        missing = [max(0, most - size) for most, size in zip(least, given, strict=True)]
-        if not any(missing) or 0 in given:
+            required[-1] = required[-1] // 2 + 1
+        missing = [max(0, most - size) for most, size in zip(required, sizes, strict=True)]
+        if not any(missing) or 0 in sizes:
             return x
         assert x.shape.ndims is not None
         return new(
@@ -332,8 +333,8 @@ def _real_transform(x: TensorLike, fft_length: Any, name: str | None, rank: int)
                 "StridedSlice", input=shape_tensor(x), begin=[-rank], end=[0], strides=[1], end_mask=1
             )
         lengths = convert_to_tensor(fft_length, "int32")
-        kept = _padded(x, lengths, rank, False)
-        return new(f"RFFT{_ENDS[rank]}", scope, input=kept, fft_length=lengths)
+        padded = _padded(x, lengths, rank, False)
+        return new(f"RFFT{_ENDS[rank]}", scope, input=padded, fft_length=lengths)
 
 
 def _transform_to_real(x: TensorLike, fft_length: Any, name: str | None, rank: int) -> Tensor:
@@ -352,16 +353,16 @@ def _transform_to_real(x: TensorLike, fft_length: Any, name: str | None, rank: i
             last = new("StridedSlice", input=inner, begin=[-1], end=[0], strides=[1], end_mask=1)
             fft_length = new("ConcatV2", values=[first, new("Maximum", x=2 * (last - 1), y=0)], axis=0)
         lengths = convert_to_tensor(fft_length, "int32")
-        kept = _padded(x, lengths, rank, True)
-        return new(f"IRFFT{_ENDS[rank]}", scope, input=kept, fft_length=lengths)
+        padded = _padded(x, lengths, rank, True)
+        return new(f"IRFFT{_ENDS[rank]}", scope, input=padded, fft_length=lengths)
 
 
 def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Returns the Fourier transform of real numbers over the last dimension: its half, of which the rest follows.
+    """Return the non-redundant half of the Fourier transform of real numbers over the last dimension.
 
     Args:
         input_tensor: float32, of rank 1 or more.
-        fft_length: how many numbers are transformed, ``[1]``: the input is cut or filled up with zeros. None: all.
+        fft_length: length of the transform, ``[1]``: the input is truncated or padded with zeros. None: all values.
         name: name of the op.
 
     Returns:
@@ -371,11 +372,11 @@ def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: s
 
 
 def rfft2d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Returns the Fourier transform of real numbers over the last two dimensions, half of the last one.
+    """Return the Fourier transform of real numbers over the last two dimensions, half of the last one.
 
     Args:
         input_tensor: float32, of rank 2 or more.
-        fft_length: how many numbers are transformed, ``[2]``, as for ``rfft``.
+        fft_length: lengths of the transform, ``[2]``, as for ``rfft``.
         name: name of the op.
 
     Returns:
@@ -385,11 +386,11 @@ def rfft2d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name:
 
 
 def rfft3d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Returns the Fourier transform of real numbers over the last three dimensions, half of the last one.
+    """Return the Fourier transform of real numbers over the last three dimensions, half of the last one.
 
     Args:
         input_tensor: float32, of rank 3 or more.
-        fft_length: how many numbers are transformed, ``[3]``, as for ``rfft``.
+        fft_length: lengths of the transform, ``[3]``, as for ``rfft``.
         name: name of the op.
 
     Returns:
@@ -399,11 +400,11 @@ def rfft3d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name:
 
 
 def irfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Returns what ``rfft`` would have made ``input_tensor`` of.
+    """Return the inverse of ``rfft``.
 
     Args:
         input_tensor: complex64, of rank 1 or more.
-        fft_length: the last dimension of the result, ``[1]``. None: the even number that it may be.
+        fft_length: the last dimension of the result, ``[1]``. None: the even one of the two possible lengths.
         name: name of the op.
 
     Returns:
@@ -415,7 +416,7 @@ def irfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: 
 def irfft2d(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns what ``rfft2d`` would have made ``input_tensor`` of.
+    """Return the inverse of ``rfft2d``.
 
     Args:
         input_tensor: complex64, of rank 2 or more.
@@ -431,7 +432,7 @@ def irfft2d(
 def irfft3d(
     input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns what ``rfft3d`` would have made ``input_tensor`` of.
+    """Return the inverse of ``rfft3d``.
 
     Args:
         input_tensor: complex64, of rank 3 or more.

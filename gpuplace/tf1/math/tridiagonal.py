@@ -1,4 +1,4 @@
-"""Matrices of three diagonals: products with them, and systems of equations.
+"""Tridiagonal matrices: products and systems of equations.
 
     diagonals, in the compact form           the matrix
     [[b0, b1, b2,  * ],   above              [[a0, b0,  0,  0],
@@ -33,8 +33,8 @@ from gpuplace.release import rules
 from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
-def _above_and_below(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The diagonals of a full matrix, each with a zero where the others are longer."""
+def _diagonals_of(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the diagonals of a full matrix, the outer ones padded with a zero."""
     front, back = ([[0, 0]] * (len(matrix.shape) - 2) for _ in range(2))
     above = matrix_diag_part(matrix[..., :-1, 1:])
     below = matrix_diag_part(matrix[..., 1:, :-1])
@@ -50,12 +50,12 @@ def _check_matrix(diagonals: Tensor, what: str) -> None:
 
 
 def _of_length(diagonal: Tensor, length: int, name: str, zero_first: bool) -> Tensor:
-    """A diagonal as long as the middle one."""
-    given = diagonal.shape.as_list()[-1]
-    if given is None or given == length:
+    """Return a diagonal padded to the length of the main one."""
+    size = diagonal.shape.as_list()[-1]
+    if size is None or size == length:
         return diagonal
-    if given != length - 1:
-        raise ValueError(f"Expected {name} to be have length {length} or {length - 1}, got {given}.")
+    if size != length - 1:
+        raise ValueError(f"Expected {name} to be have length {length} or {length - 1}, got {size}.")
     none = [[0, 0]] * (len(diagonal.shape) - 1)
     return pad(diagonal, [*none, [1, 0] if zero_first else [0, 1]])
 
@@ -69,7 +69,7 @@ def tridiagonal_solve(
     name: str | None = None,
     partial_pivoting: bool = True,
 ) -> Tensor:
-    """Returns ``x`` with ``matrix @ x = rhs``, for a matrix of three diagonals.
+    """Solve ``matrix @ x = rhs`` for a tridiagonal matrix.
 
     >>> import gpuplace as tf
     >>> x = tf.linalg.tridiagonal_solve([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]], [3.0, 3.0])
@@ -77,28 +77,28 @@ def tridiagonal_solve(
     [1.0, 1.0]
 
     Args:
-        diagonals: in the form that ``diagonals_format`` says: ``[..., 3, m]``, three tensors (above, middle, below), or
+        diagonals: in the form of ``diagonals_format``: ``[..., 3, m]``, three tensors (above, main, below), or
             ``[..., m, m]``.
-        rhs: ``[..., m]`` or ``[..., m, k]``, of the same type.
+        rhs: ``[..., m]`` or ``[..., m, k]``, of the same dtype.
         diagonals_format: ``"compact"``, ``"sequence"`` or ``"matrix"``.
-        transpose_rhs: take the right side transposed; not where it is a vector.
-        conjugate_rhs: take it conjugated.
+        transpose_rhs: whether to transpose the right-hand side; not for vectors.
+        conjugate_rhs: whether to conjugate it.
         name: name of the op.
-        partial_pivoting: exchange rows where that makes the result more exact; without it, it is quicker on a GPU.
+        partial_pivoting: whether to exchange rows for accuracy; without it, the op is faster on a GPU.
 
     Returns:
         A tensor like ``rhs``.
 
     Raises:
-        ValueError: the shapes do not fit, or ``diagonals_format`` is another one.
-        InvalidArgumentError: when it runs: a matrix is singular.
+        ValueError: the shapes do not fit, or ``diagonals_format`` is unknown.
+        InvalidArgumentError: at run time, a matrix is singular.
     """
     if diagonals_format == "compact":
         compact = convert_to_tensor(diagonals, name="diagonals")
     elif diagonals_format == "sequence":
         if not isinstance(diagonals, (tuple, list)) or len(diagonals) != 3:
             raise ValueError("Expected diagonals to be a sequence of length 3.")
-        above, middle, below = (convert_to_tensor(one) for one in diagonals)
+        above, middle, below = (convert_to_tensor(tensor) for tensor in diagonals)
         if not middle.shape[:-1].is_compatible_with(above.shape[:-1]) or not middle.shape[
             :-1
         ].is_compatible_with(below.shape[:-1]):
@@ -114,7 +114,7 @@ def tridiagonal_solve(
     elif diagonals_format == "matrix":
         matrix = convert_to_tensor(diagonals, name="diagonals")
         _check_matrix(matrix, "matrix")
-        compact = stack(list(_above_and_below(matrix)), axis=-2)
+        compact = stack(list(_diagonals_of(matrix)), axis=-2)
     else:
         raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
     right = convert_to_tensor(rhs, name="rhs")
@@ -164,7 +164,7 @@ def _tridiagonal_solve(xp: ArrayModule, diagonals: Array, rhs: Array, *, partial
         )
     if not size:
         return xp.zeros(rhs.shape, rhs.dtype)
-    # Rows first, so that a step takes whole batches: [size, ..., 1].
+    # Move the rows to the front, so that a step processes whole batches: [size, ..., 1].
     above, middle, below = (
         xp.moveaxis(diagonals[..., number, :], -1, 0)[..., None].copy() for number in range(3)
     )
@@ -178,14 +178,14 @@ def _tridiagonal_solve(xp: ArrayModule, diagonals: Array, rhs: Array, *, partial
             _exchange(xp, swap, second[row], above[row + 1] if row + 2 < size else second[row].copy())
             _exchange(xp, swap, right[row], right[row + 1])
         if not middle[row].all():
-            return _without_solution(xp, rhs, partial_pivoting)
+            return _handle_singular(xp, rhs, partial_pivoting)
         factor = below[row + 1] / middle[row]
         middle[row + 1] -= factor * above[row]
         if row + 2 < size:
             above[row + 1] -= factor * second[row]
         right[row + 1] -= factor * right[row]
     if not middle[size - 1].all():
-        return _without_solution(xp, rhs, partial_pivoting)
+        return _handle_singular(xp, rhs, partial_pivoting)
     for row in reversed(range(size)):
         if row + 1 < size:
             right[row] -= above[row] * right[row + 1]
@@ -195,8 +195,8 @@ def _tridiagonal_solve(xp: ArrayModule, diagonals: Array, rhs: Array, *, partial
     return xp.ascontiguousarray(xp.moveaxis(right, 0, -2))
 
 
-def _without_solution(xp: ArrayModule, rhs: Array, partial_pivoting: bool) -> Array:
-    """What there is instead: release 1.15 has an error, 2.21 no numbers."""
+def _handle_singular(xp: ArrayModule, rhs: Array, partial_pivoting: bool) -> Array:
+    """Handle matrices without a solution: release 1.15 raises an error, 2.21 returns NaN."""
     if rules() != "1.15":
         return xp.full(rhs.shape, xp.nan, rhs.dtype)
     raise InvalidArgumentError.of(
@@ -207,17 +207,17 @@ def _without_solution(xp: ArrayModule, rhs: Array, partial_pivoting: bool) -> Ar
 
 
 def _exchange(xp: ArrayModule, where: Array, first: Array, second: Array) -> None:
-    """Exchanges what two arrays hold, in some places."""
-    kept = first.copy()
+    """Swap the values of two arrays in some positions."""
+    saved = first.copy()
     first[...] = xp.where(where, second, first)
-    second[...] = xp.where(where, kept, second)
+    second[...] = xp.where(where, saved, second)
 
 
 @gradient("TridiagonalSolve")
 def _tridiagonal_solve_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     diagonals, solution = op.inputs[0], op.outputs[0]
     middle = diagonals[..., 1, :]
-    nothing = _nothing(diagonals, [1])
+    nothing = _end_zeros(diagonals, [1])
     after = _joined(lambda: diagonals[..., 2, 1:], nothing, -1, True)
     before = _joined(lambda: diagonals[..., 0, :-1], nothing, -1, False)
     of_rhs = new(
@@ -227,16 +227,16 @@ def _tridiagonal_solve_grad(op: Operation, grad: Tensor) -> list[Tensor]:
         partial_pivoting=op.attrs["partial_pivoting"],
     )
     middle = reduce_sum(of_rhs * solution, axis=-1)
-    nothing = _nothing(solution, [1, solution.shape[-1]] if solution.shape.is_fully_defined() else [])
+    nothing = _end_zeros(solution, [1, solution.shape[-1]] if solution.shape.is_fully_defined() else [])
     above = reduce_sum(of_rhs * _joined(lambda: solution[..., 1:, :], nothing, -2, True), axis=-1)
     below = reduce_sum(of_rhs * _joined(lambda: solution[..., :-1, :], nothing, -2, False), axis=-1)
     return [-stack([above, middle, below], axis=-2), of_rhs]
 
 
-def _nothing(x: Tensor, last: list[Any]) -> Tensor:
-    """What is joined to a part of ``x``: zeros of its batch and of the sizes ``last``.
+def _end_zeros(x: Tensor, last: list[Any]) -> Tensor:
+    """Return the zeros to concatenate to a part of ``x``, with its batch and the sizes ``last``.
 
-    Where shapes are unknown: the paddings of the batch, which add nothing.
+    For unknown shapes, return the paddings of the batch, which add nothing.
     """
     if x.shape.is_fully_defined():
         return zeros([*x.shape[:-2], *last], x.dtype)
@@ -244,7 +244,7 @@ def _nothing(x: Tensor, last: list[Any]) -> Tensor:
 
 
 def _joined(part: Callable[[], Tensor], nothing: Tensor, axis: int, is_last: bool) -> Tensor:
-    """A part with one row or element of zeros after it, or before it; ``nothing`` is from ``_nothing``."""
+    """Return a part with a row or an element of zeros added; ``nothing`` is a result of ``_end_zeros``."""
     if nothing.dtype is not int32:
         return concat([part(), nothing] if is_last else [nothing, part()], axis)
     rows = [[0, 1] if is_last else [1, 0], *[[0, 0]] * (-1 - axis)]
@@ -255,7 +255,7 @@ def _joined(part: Callable[[], Tensor], nothing: Tensor, axis: int, is_last: boo
 def tridiagonal_matmul(
     diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """Returns the product of a matrix of three diagonals with another matrix.
+    """Return the product of a tridiagonal matrix with another matrix.
 
     >>> import gpuplace as tf
     >>> product = tf.linalg.tridiagonal_matmul([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]], [[1.0], [1.0]])
@@ -263,9 +263,9 @@ def tridiagonal_matmul(
     [[3.0], [3.0]]
 
     Args:
-        diagonals: in the form that ``diagonals_format`` says: ``[..., 3, m]``, three tensors of ``[..., m]`` (above,
-            middle, below), or ``[..., m, m]``.
-        rhs: ``[..., m, n]`` of the same type.
+        diagonals: in the form of ``diagonals_format``: ``[..., 3, m]``, three tensors of ``[..., m]`` (above, main,
+            below), or ``[..., m, m]``.
+        rhs: ``[..., m, n]`` of the same dtype.
         diagonals_format: ``"compact"``, ``"sequence"`` or ``"matrix"``.
         name: name of the op.
 
@@ -273,21 +273,21 @@ def tridiagonal_matmul(
         A tensor like ``rhs``.
 
     Raises:
-        ValueError: a matrix is not square, or ``diagonals_format`` is another one.
+        ValueError: a matrix is not square, or ``diagonals_format`` is unknown.
     """
     parts: tuple[Tensor, ...]
     if diagonals_format == "compact":
-        whole = convert_to_tensor(diagonals, name="diagonals")
-        parts = tuple(whole[..., number, :] for number in range(3))
+        full = convert_to_tensor(diagonals, name="diagonals")
+        parts = tuple(full[..., number, :] for number in range(3))
     elif diagonals_format == "sequence":
-        parts = tuple(convert_to_tensor(one) for one in diagonals)
+        parts = tuple(convert_to_tensor(tensor) for tensor in diagonals)
     elif diagonals_format == "matrix":
         matrix = convert_to_tensor(diagonals, name="diagonals")
         _check_matrix(matrix, "matrix")
-        parts = _above_and_below(matrix)
+        parts = _diagonals_of(matrix)
     else:
         raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
-    above, middle, below = (expand_dims(one, -2) for one in parts)
+    above, middle, below = (expand_dims(tensor, -2) for tensor in parts)
     return new("TridiagonalMatMul", name, superdiag=above, maindiag=middle, subdiag=below, rhs=rhs)
 
 
@@ -300,7 +300,7 @@ def _tridiagonal_matmul(
             raise InvalidArgumentError.of(
                 f"{what} must have shape [..., 1, m], got {one.shape} for {rhs.shape}"
             )
-    above, middle, below = (xp.swapaxes(one, -1, -2) for one in (superdiag, maindiag, subdiag))
+    above, middle, below = (xp.swapaxes(diagonal, -1, -2) for diagonal in (superdiag, maindiag, subdiag))
     result = middle * rhs
     result[..., :-1, :] += above[..., :-1, :] * rhs[..., 1:, :]
     result[..., 1:, :] += below[..., 1:, :] * rhs[..., :-1, :]
@@ -309,7 +309,7 @@ def _tridiagonal_matmul(
 
 @gradient("TridiagonalMatMul")
 def _tridiagonal_matmul_grad(op: Operation, grad: Tensor) -> list[Tensor]:
-    above, middle, below = (matrix_transpose(one, conjugate=True) for one in op.inputs[:3])
+    above, middle, below = (matrix_transpose(tensor, conjugate=True) for tensor in op.inputs[:3])
     rhs = conjugate(op.inputs[3])
     parts = [
         reduce_sum(_moved(rhs, -1) * grad, axis=-1),
@@ -321,6 +321,6 @@ def _tridiagonal_matmul_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def _moved(x: Tensor, by: int) -> Tensor:
-    """Rows moved on by one place, with zeros where there is none (``by``: 1 or -1)."""
+    """Shift rows by one position, with zeros at the end that is left free (``by``: 1 or -1)."""
     nothing = zeros((rank_of(x) - 2, 2), int32)
     return _joined(lambda: x[..., :-1, :] if by > 0 else x[..., 1:, :], nothing, -2, by < 0)

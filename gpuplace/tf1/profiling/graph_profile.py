@@ -102,7 +102,7 @@ class GraphProfile:
                 self._nodes[name].add_execution(step, device.device, stats)
 
     @property
-    def complaint(self) -> str:
+    def missing_times(self) -> str:
         """The message above a profile without GPU times, or ""."""
         return _NO_STREAM if self._no_stream else ""
 

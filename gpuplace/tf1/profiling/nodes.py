@@ -118,7 +118,7 @@ class NodeProfile:
         """Number of elements of a variable; 0 for other nodes and unknown sizes."""
         return math.prod(self.shape) if self.shape and min(self.shape) >= 0 else 0
 
-    def times_picked(self, patterns: tuple[str, ...]) -> int:
+    def match_count(self, patterns: tuple[str, ...]) -> int:
         """Return how often the node counts: once for each pattern that matches one of its types.
 
         Args:

@@ -98,7 +98,7 @@ def show(profile: GraphProfile, view: str, options: Options) -> Any:
         )
     arranged = VIEWS[view](profile)
     text, message = arranged.show(options)
-    text = f"{profile.complaint}{explanations(view, options.select)}Profile:\n{text}"
+    text = f"{profile.missing_times}{explanations(view, options.select)}Profile:\n{text}"
     if options.output == "stdout":
         print(text, end="", flush=True)
     elif options.output == "file":

@@ -49,7 +49,8 @@ def rows_of(timeline: StepTimeline) -> tuple[tuple[Row, ...], np.ndarray]:
     If a device has several nearly empty lanes besides its first lane, they share a row below its other lanes.
     """
     is_empty = nearly_empty(timeline).tolist()
-    rows, row_of = [], np.zeros(len(timeline.lanes), dtype=np.int64)
+    rows: list[Row] = []
+    row_of = np.zeros(len(timeline.lanes), dtype=np.int64)
     for _, group in groupby(
         enumerate(timeline.lanes), lambda numbered: (numbered[1].device, _NUMBER.sub("", numbered[1].label))
     ):

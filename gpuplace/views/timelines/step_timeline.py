@@ -169,7 +169,10 @@ class StepTimeline:
     def chain(self) -> tuple[tuple[int, ...], float]:
         """Events of the critical path in order, and its length in microseconds."""
         own, starts, ends = self.path_weights.tolist(), self.start_us.tolist(), self.end_us.tolist()
-        previous, finished, lengths = [-1] * len(own), list(ends), [1] * len(own)
+        previous, lengths = [-1] * len(own), [1] * len(own)
+        # The time of a copy counts at the receiver, so the receiver does not wait for the end of the send.
+        done = [start if op in SENDS else end for op, start, end in zip(self.ops, starts, ends, strict=True)]
+        finished = list(done)
         best = np.where(np.bincount(self.dst, minlength=len(own)) > 0, -1.0, self.path_weights).tolist()
         for before in self._topological_order():
             for after in self._consumers[before]:
@@ -180,7 +183,7 @@ class StepTimeline:
                 if (reached, lengths[before] + 1) > (best[after], lengths[after]):
                     lengths[after] = lengths[before] + 1
                     best[after], previous[after] = reached, before
-                    finished[after] = max(finished[before], ends[after])
+                    finished[after] = max(finished[before], done[after])
         if not best:
             return (), 0.0
         event = max(range(len(best)), key=lambda i: (best[i], i))

@@ -60,7 +60,7 @@ def test_what_is_wrong_with_files(folder):
 
 
 def test_without_files_digits_are_drawn_and_that_is_said_once(tmp_path, caplog):
-    mnist._say_once.cache_clear()
+    mnist._warn_once.cache_clear()
     with caplog.at_level(logging.WARNING, "tensorflow"):
         data = mnist.read_data_sets(str(tmp_path / "no"))
         mnist.read_data_sets(str(tmp_path / "no"))

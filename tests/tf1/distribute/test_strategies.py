@@ -184,7 +184,7 @@ def test_errors_of_replicas_come_out_and_leave_the_graph_usable(strategy, graph)
     [
         ([], "Got an empty"),
         (["/gpu:0", "/device:GPU:0"], "No duplicates"),
-        (["/job:worker"], "names of devices"),
+        (["/job:worker"], "device names"),
     ],
 )
 def test_devices_that_cannot_be(devices, message):

@@ -220,7 +220,7 @@ def test_fixes_of_a_refused_graph_stand_below_its_error():
     ]
     text = page_html(tf.place(graph, "cpu", on_error="keep"), fixes=fixes)
     body = text[text.index("<body") :]
-    error, table = body.index("was explicitly assigned"), body.index("What fixes it")
+    error, table = body.index("was explicitly assigned"), body.index("Fixes")
     assert error < table < body.index("<code>--soft</code>") < body.index('id="graph"')
     assert body.count("Show the placement") == 1
     assert '<a href="#/Use%20%3Cit%3E/">' in body

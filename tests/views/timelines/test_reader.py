@@ -218,17 +218,35 @@ def test_a_receive_that_waits_counts_from_the_arrival():
     step = step_of(
         CPU_0=[
             entry("a", "a = MatMul()", 100, 90),
-            entry("a/_0", "edge_1_a = _Send(a @/job:localhost/replica:0/task:0/device:GPU:0", 190, 0),
+            entry("a/_0", "a/_0 = _Send(edge_1_a @/job:localhost/replica:0/task:0/device:GPU:0)", 190, 0),
         ],
         GPU_0=[
             entry(
-                "a/_1", "a/_1 = _Recv(edge_1_a @/job:localhost/replica:0/task:0/device:CPU:0", 100, 100, [4]
+                "a/_1", "a/_1 = _Recv(edge_1_a @/job:localhost/replica:0/task:0/device:CPU:0)", 100, 100, [4]
             ),
             entry("b", "b = Neg(a/_1)", 200, 10),
         ],
     )
     timeline = step_timeline(step)
     assert timeline.chain[1] == timeline.total_us == 110
+
+
+def test_a_copy_counts_although_its_send_and_receive_have_the_same_times():
+    """As in a predicted step, where both take as long as the copy."""
+    step = step_of(
+        CPU_0=[
+            entry("a", "a = MatMul()", 100, 90),
+            entry("a/_0", "a/_0 = _Send(edge_1_a @/job:localhost/replica:0/task:0/device:GPU:0)", 190, 30),
+        ],
+        GPU_0=[
+            entry(
+                "a/_1", "a/_1 = _Recv(edge_1_a @/job:localhost/replica:0/task:0/device:CPU:0)", 190, 30, [4]
+            ),
+            entry("b", "b = Neg(a/_1)", 220, 10),
+        ],
+    )
+    timeline = step_timeline(step)
+    assert timeline.chain[1] == timeline.total_us == 130
 
 
 def test_events_that_wait_for_each_other_are_on_no_path():

@@ -1,4 +1,4 @@
-"""``tf.distributions``: probability distributions that are sampled and asked in the graph.
+"""``tf.distributions``: probability distributions.
 
 Source: tensorflow/_api/v1/distributions, release 1.15 (names).
 """

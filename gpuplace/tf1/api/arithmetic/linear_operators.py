@@ -1,4 +1,4 @@
-"""The linear operators of ``tf.linalg``, with what they stand for in ops and how they combine."""
+"""The linear operators of ``tf.linalg``, with the ops that accept them and the rules for combining them."""
 
 from gpuplace.tf1.linear_operators import as_matrices as _as_matrices
 from gpuplace.tf1.linear_operators import registrations as _registrations

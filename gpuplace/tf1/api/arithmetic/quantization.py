@@ -1,4 +1,4 @@
-"""``tf.quantization``: values rounded to those of a few bits.
+"""``tf.quantization``: values rounded to a few bits.
 
 Source: tensorflow/_api/v1/quantization, release 1.15 (names).
 """

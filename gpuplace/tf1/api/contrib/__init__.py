@@ -1,4 +1,4 @@
-"""``tf.contrib``: what programs use of it most.
+"""``tf.contrib``: its most used parts.
 
 Source: tensorflow/contrib, release 1.15 (names).
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         training,
     )
     from gpuplace.tf1.contrib import losses
-else:  # loaded when they are first asked for
+else:  # loaded on first use
     __getattr__ = _lazy_names(
         __name__,
         {

@@ -31,10 +31,10 @@ from gpuplace.tf1.data.prefetching import copy_to_device, prefetch_to_device
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Callable[[Any], Any]:
-    """Batches of full size only, for ``Dataset.apply``.
+    """Return a batching function for ``Dataset.apply`` that drops a smaller last batch.
 
     Args:
-        batch_size: elements of a batch, an int64 scalar.
+        batch_size: number of elements in a batch, an int64 scalar.
     """
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
@@ -42,10 +42,10 @@ def batch_and_drop_remainder(batch_size: Any) -> Callable[[Any], Any]:
 def padded_batch_and_drop_remainder(
     batch_size: Any, padded_shapes: Any, padding_values: Any = None
 ) -> Callable[[Any], Any]:
-    """Padded batches of full size only, for ``Dataset.apply``.
+    """Return a padded batching function for ``Dataset.apply`` that drops a smaller last batch.
 
     Args:
-        batch_size: elements of a batch, an int64 scalar.
+        batch_size: number of elements in a batch, an int64 scalar.
         padded_shapes: as for ``Dataset.padded_batch``.
         padding_values: as for ``Dataset.padded_batch``.
     """

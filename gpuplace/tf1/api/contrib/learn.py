@@ -1,4 +1,4 @@
-"""``tf.contrib.learn``: its data sets, and the names of what a model is used for.
+"""``tf.contrib.learn``: its data sets and mode keys.
 
 Source: tensorflow/contrib/learn/__init__.py and tensorflow/contrib/learn/python/learn/estimators/model_fn.py, release
 1.15 (names, values).
@@ -14,7 +14,7 @@ __all__ = ["ModeKeys", "datasets", "preprocessing"]
 
 
 class ModeKeys:
-    """What a function that builds a model builds it for."""
+    """Modes in which a model function is called."""
 
     TRAIN = "train"
     EVAL = "eval"

@@ -1,4 +1,4 @@
-"""``tf.contrib.legacy_seq2seq``: nets from sequences to sequences, whose steps are lists of tensors.
+"""``tf.contrib.legacy_seq2seq``: sequence-to-sequence models whose steps are lists of tensors.
 
 Source: tensorflow/contrib/legacy_seq2seq/__init__.py, release 1.15 (names).
 """

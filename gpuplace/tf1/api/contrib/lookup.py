@@ -55,22 +55,22 @@ def index_table_from_tensor(
     dtype: DTypeLike = string,
     name: str | None = None,
 ) -> Any:
-    """Returns a table from words to their numbers in a list.
+    """Return a table from words to their indices in a list.
 
     Args:
         mapping: the words, a vector.
-        num_oov_buckets: how many buckets there are for other words.
-        default_value: the number of other words, without buckets.
-        hasher_spec: how words become numbers of buckets.
-        dtype: the type of words, string or integer.
+        num_oov_buckets: the number of buckets for words that are not in the list.
+        default_value: the index of words that are not in the list, if there are no buckets.
+        hasher_spec: the hash function that chooses a bucket.
+        dtype: dtype of the words, string or integer.
         name: name of the scope.
 
     Returns:
         A table with ``lookup``.
 
     Raises:
-        ValueError: there are no words, or they are of another type.
-        TypeError: there are no tables with that type of words.
+        ValueError: ``mapping`` is missing or has another dtype.
+        TypeError: tables do not support this dtype.
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
@@ -82,18 +82,18 @@ def index_table_from_tensor(
 def index_to_string_table_from_tensor(
     mapping: Any, default_value: str = "UNK", name: str | None = None
 ) -> StaticHashTable:
-    """Returns a table from numbers to the words of a list.
+    """Return a table from indices to the words of a list.
 
     Args:
         mapping: the words, a string vector.
-        default_value: the word of other numbers.
+        default_value: the word for an index outside the list.
         name: name of the scope.
 
     Returns:
-        A table with ``lookup``, of int64.
+        A table with ``lookup``, which takes int64 keys.
 
     Raises:
-        ValueError: there are no words.
+        ValueError: ``mapping`` is missing.
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")

@@ -1,4 +1,4 @@
-"""``tf.contrib.memory_stats``: how much of a device's memory is in use.
+"""``tf.contrib.memory_stats``: memory use of a device.
 
 Source: tensorflow/contrib/memory_stats/__init__.py, release 1.15 (names).
 """

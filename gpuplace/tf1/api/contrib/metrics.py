@@ -1,4 +1,4 @@
-"""``tf.contrib.metrics``: those of ``tf.metrics`` under their older names, with predictions before labels.
+"""``tf.contrib.metrics``: ``tf.metrics`` under older names, with predictions before labels.
 
 Source: tensorflow/contrib/metrics/__init__.py, release 1.15 (names).
 """

@@ -1,4 +1,4 @@
-"""``tf.contrib.nccl``: sums and the like across GPUs.
+"""``tf.contrib.nccl``: collective operations across GPUs.
 
 Source: tensorflow/contrib/nccl/__init__.py, release 1.13, and python/ops/nccl_ops.py, release 1.15 (names).
 """

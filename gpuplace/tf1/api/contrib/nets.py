@@ -1,4 +1,4 @@
-"""``tf.contrib.slim.nets``: nets for images.
+"""``tf.contrib.slim.nets``: models for images.
 
 Source: tensorflow/contrib/slim/nets.py, release 1.15 (names).
 """

@@ -1,4 +1,4 @@
-"""``tf.contrib.rnn``: cells, and what runs them step by step.
+"""``tf.contrib.rnn``: cells, and functions that run them step by step.
 
 Source: tensorflow/contrib/rnn, release 1.15 (names).
 """

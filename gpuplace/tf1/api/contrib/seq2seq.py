@@ -1,4 +1,4 @@
-"""``tf.contrib.seq2seq``: decoders, attention, and losses of sequences.
+"""``tf.contrib.seq2seq``: decoders, attention and sequence losses.
 
 Source: tensorflow/contrib/seq2seq/__init__.py, release 1.15 (names).
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         ScheduledOutputTrainingHelper,
         TrainingHelper,
     )
-else:  # loaded when they are first asked for
+else:  # loaded on first use
     __getattr__ = _lazy_names(
         __name__,
         {

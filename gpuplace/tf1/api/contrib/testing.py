@@ -1,7 +1,7 @@
-"""``tf.contrib.testing``: a writer of summaries that only keeps them, and readers of event files, for tests.
+"""``tf.contrib.testing``: an in-memory summary writer and readers of event files, for tests.
 
 Source: tensorflow/contrib/testing/python/framework/fake_summary_writer.py and util.py, release 1.15 (names,
-arguments, which arguments are refused).
+arguments, rejected arguments).
 """
 
 import glob as _glob
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class FakeSummaryWriter:
-    """Keeps what it is given, where a ``FileWriter`` would write it to a file.
+    """A writer that keeps summaries in memory, where a ``FileWriter`` would write them to a file.
 
     >>> import gpuplace as tf
     >>> writer = FakeSummaryWriter("logs")
@@ -30,17 +30,17 @@ class FakeSummaryWriter:
 
     Args:
         logdir: the folder that a real writer would write to.
-        graph: its graph; None: none.
+        graph: its graph, or None.
     """
 
     _replaced: ClassVar[Any] = None
 
     @classmethod
     def install(cls) -> None:
-        """Makes `FileWriterCache` give writers of this class from now on.
+        """Make `FileWriterCache` return writers of this class from now on.
 
         Raises:
-            ValueError: it does so already.
+            ValueError: it is already installed.
         """
         if cls._replaced is not None:
             raise ValueError("FakeSummaryWriter already installed.")
@@ -49,10 +49,10 @@ class FakeSummaryWriter:
 
     @classmethod
     def uninstall(cls) -> None:
-        """Takes `install` back.
+        """Undo `install`.
 
         Raises:
-            ValueError: it was not called.
+            ValueError: it is not installed.
         """
         if cls._replaced is None:
             raise ValueError("FakeSummaryWriter not installed.")
@@ -83,13 +83,13 @@ class FakeSummaryWriter:
         expected_added_meta_graphs: Iterable[Any] | None = None,
         expected_session_logs: Iterable[Any] | None = None,
     ) -> None:
-        """Compares what was added with what a test expects; None: that is not compared.
+        """Compare the additions with those that a test expects; None: no comparison.
 
         Args:
             test_case: a ``unittest.TestCase``.
             expected_logdir: the folder.
-            expected_graph: the very graph.
-            expected_summaries: step -> tag -> simple value; the rate ``global_step/sec`` is left out.
+            expected_graph: the graph, compared by identity.
+            expected_summaries: step -> tag -> simple value; the rate ``global_step/sec`` is ignored.
             expected_added_graphs: the graphs added.
             expected_added_meta_graphs: the meta graphs added.
             expected_session_logs: the session logs added.
@@ -101,33 +101,33 @@ class FakeSummaryWriter:
         for step, expected in (expected_summaries or {}).items():
             test_case.assertIn(step, self._summaries, f"Missing step {step} from {list(self._summaries)}.")
             values = (value for summary in self._summaries[step] for value in summary.value)
-            found = {value.tag: value.simple_value for value in values if value.tag != "global_step/sec"}
-            test_case.assertEqual(expected, found)
-        for wanted, added in (
+            actual = {value.tag: value.simple_value for value in values if value.tag != "global_step/sec"}
+            test_case.assertEqual(expected, actual)
+        for expected_items, added in (
             (expected_added_graphs, self._added_graphs),
             (expected_added_meta_graphs, self._added_meta_graphs),
             (expected_session_logs, self._added_session_logs),
         ):
-            if wanted is not None:
-                test_case.assertEqual(list(wanted), added)
+            if expected_items is not None:
+                test_case.assertEqual(list(expected_items), added)
 
     def add_summary(self, summ: Any, current_global_step: Any) -> None:
-        """Keeps a summary.
+        """Keep a summary.
 
         Args:
-            summ: a ``Summary``, or the bytes of one.
+            summ: a ``Summary``, or its serialised bytes.
             current_global_step: its step.
         """
         summary = _Summary.FromString(summ) if isinstance(summ, bytes) else summ
         self._summaries.setdefault(current_global_step, []).append(summary)
 
     def add_graph(self, graph: Any, global_step: int | None = None, graph_def: Any = None) -> None:
-        """Keeps a graph.
+        """Keep a graph.
 
         Args:
-            graph: it.
-            global_step: its step; None: none.
-            graph_def: not taken.
+            graph: the graph.
+            global_step: its step, or None.
+            graph_def: not supported.
 
         Raises:
             ValueError: the step is negative, or there is a ``graph_def``.
@@ -138,11 +138,11 @@ class FakeSummaryWriter:
         self._added_graphs.append(graph)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: int | None = None) -> None:
-        """Keeps a meta graph.
+        """Keep a meta graph.
 
         Args:
             meta_graph_def: it.
-            global_step: its step; None: none.
+            global_step: its step, or None.
 
         Raises:
             ValueError: the step is negative.
@@ -151,21 +151,21 @@ class FakeSummaryWriter:
         self._added_meta_graphs.append(meta_graph_def)
 
     def add_session_log(self, session_log: Any, global_step: int | None = None) -> None:
-        """Keeps a session's log.
+        """Keep a session log.
 
         Args:
-            session_log: it.
+            session_log: the session log.
             global_step: its step, which is not kept.
         """
         self._added_session_logs.append(session_log)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: int | None = None) -> None:
-        """Keeps a run's metadata.
+        """Keep the metadata of a run.
 
         Args:
-            run_metadata: it.
+            run_metadata: the metadata.
             tag: its name.
-            global_step: its step; None: none.
+            global_step: its step, or None.
 
         Raises:
             ValueError: the step is negative.
@@ -174,13 +174,13 @@ class FakeSummaryWriter:
         self._added_run_metadata[tag] = run_metadata
 
     def flush(self) -> None:
-        """Does nothing: there is no file."""
+        """Do nothing: there is no file."""
 
     def reopen(self) -> None:
-        """Does nothing: there is no file."""
+        """Do nothing: there is no file."""
 
     def close(self) -> None:
-        """Does nothing: there is no file."""
+        """Do nothing: there is no file."""
 
 
 def _require_step(global_step: int | None) -> None:
@@ -191,16 +191,16 @@ def _require_step(global_step: int | None) -> None:
 def assert_summary(
     expected_tags: Iterable[str], expected_simple_values: Mapping[str, float], summary_proto: Any
 ) -> None:
-    """Compares a summary with what a test expects.
+    """Compare a summary with the values that a test expects.
 
     Args:
-        expected_tags: all its tags.
+        expected_tags: all of its tags.
         expected_simple_values: the simple values of some of them, to two decimal places.
         summary_proto: a ``Summary``.
 
     Raises:
-        AssertionError: a value differs.
-        ValueError: the tags differ.
+        AssertionError: a value is different.
+        ValueError: the tags are different.
     """
     for value in summary_proto.value:
         expected = expected_simple_values.get(value.tag, value.simple_value)
@@ -212,16 +212,16 @@ def assert_summary(
 
 
 def to_summary_proto(summary_str: bytes) -> Any:
-    """Returns the ``Summary`` of its bytes.
+    """Parse the bytes of a ``Summary``.
 
     Args:
-        summary_str: what a summary op returns.
+        summary_str: the result of a summary op.
     """
     return _Summary.FromString(summary_str)
 
 
 def latest_event_file(base_dir: str) -> str | None:
-    """Returns the newest event file of a folder; None where it has none.
+    """Return the newest event file of a folder; None if there is none.
 
     Args:
         base_dir: the folder.
@@ -231,7 +231,7 @@ def latest_event_file(base_dir: str) -> str | None:
 
 
 def latest_events(base_dir: str) -> list[Any]:
-    """Returns the events of the newest event file of a folder.
+    """Return the events of the newest event file of a folder.
 
     Args:
         base_dir: the folder.
@@ -241,7 +241,7 @@ def latest_events(base_dir: str) -> list[Any]:
 
 
 def latest_summaries(base_dir: str) -> list[Any]:
-    """Returns the events of the newest event file of a folder that hold summaries.
+    """Return the summary events of the newest event file of a folder.
 
     Args:
         base_dir: the folder.
@@ -250,23 +250,23 @@ def latest_summaries(base_dir: str) -> list[Any]:
 
 
 def simple_values_from_events(events: Iterable[Any], tags: Iterable[str]) -> dict[str, float]:
-    """Returns the simple value of each tag at its last step.
+    """Return the simple value of each tag at its last step.
 
     Args:
         events: events.
-        tags: the tags asked for.
+        tags: the tags.
 
     Raises:
-        ValueError: a summary of such a tag has no simple value.
+        ValueError: a summary with one of the tags has no simple value.
     """
-    wanted = set(tags)
-    found: dict[str, tuple[int, float]] = {}
+    tag_set = set(tags)
+    latest: dict[str, tuple[int, float]] = {}
     for event in events:
         for value in event.summary.value:
-            if value.tag not in wanted:
+            if value.tag not in tag_set:
                 continue
             if not value.HasField("simple_value"):
                 raise ValueError(f"Summary for {value.tag} is not a simple_value.")
-            if value.tag not in found or event.step > found[value.tag][0]:
-                found[value.tag] = (event.step, value.simple_value)
-    return {tag: number for tag, (_, number) in found.items()}
+            if value.tag not in latest or event.step > latest[value.tag][0]:
+                latest[value.tag] = (event.step, value.simple_value)
+    return {tag: number for tag, (_, number) in latest.items()}

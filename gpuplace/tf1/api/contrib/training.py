@@ -1,4 +1,4 @@
-"""``tf.contrib.training``: hyperparameters, and the op that trains.
+"""``tf.contrib.training``: hyperparameters, and the training op.
 
 Source: tensorflow/contrib/training/__init__.py, release 1.15 (names).
 """

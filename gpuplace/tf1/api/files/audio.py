@@ -1,4 +1,4 @@
-"""``tf.audio``: sound in files.
+"""``tf.audio``: audio files.
 
 Source: tensorflow/_api/v1/audio, release 1.15 (names).
 """

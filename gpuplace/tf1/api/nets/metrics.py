@@ -1,4 +1,4 @@
-"""``tf.metrics``: figures that are gathered over several runs.
+"""``tf.metrics``: metrics that accumulate over several runs.
 
 Source: tensorflow/_api/v1/metrics, release 1.15 (names).
 """

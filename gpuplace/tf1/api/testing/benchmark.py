@@ -1,4 +1,4 @@
-"""``tf.test.Benchmark``: how long an op or a step takes, run with ``--benchmarks=PATTERN`` in place of the tests.
+"""``tf.test.Benchmark``: time ops and steps; runs with ``--benchmarks=PATTERN`` in place of the tests.
 
 >>> class Sums(Benchmark):
 ...     def benchmark_ones(self):
@@ -31,11 +31,11 @@ from gpuplace.graphdef.messages import ConfigProto
 __all__ = ["Benchmark", "benchmark_config"]
 
 _known: list[type[Benchmark]] = []
-"""Classes of benchmarks, in the order in which they were made."""
+"""Benchmark classes, in definition order."""
 
 
 def benchmark_config() -> ConfigProto:
-    """Options of a session whose graph runs as it was built, without what optimisers make of it."""
+    """Return session options that run the graph as it was built, without optimisations."""
     config = ConfigProto()
     config.graph_options.optimizer_options.opt_level = -1
     config.graph_options.rewrite_options.disable_meta_optimizer = True
@@ -43,7 +43,7 @@ def benchmark_config() -> ConfigProto:
 
 
 class Benchmark:
-    """Benchmarks: the methods whose names begin with ``benchmark``."""
+    """A group of benchmarks: its methods whose names begin with ``benchmark``."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -51,7 +51,7 @@ class Benchmark:
 
     @classmethod
     def is_abstract(cls) -> bool:
-        """Whether a class has no method that begins with ``benchmark``."""
+        """Return whether the class has no method whose name begins with ``benchmark``."""
         return not any(name.startswith("benchmark") for name in dir(cls))
 
     def report_benchmark(
@@ -63,15 +63,15 @@ class Benchmark:
         extras: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
-        """Prints what was measured, in the form of TensorFlow's ``BenchmarkEntries``.
+        """Print a measurement in the format of TensorFlow's ``BenchmarkEntries``.
 
         Args:
-            iters: how often it ran; None, here and below: not said.
-            cpu_time: seconds of a run, on the processor.
-            wall_time: seconds of a run.
-            throughput: megabytes a second.
-            extras: name to text or number of what else there is to say.
-            name: what was measured; None: the method that calls.
+            iters: number of runs; None, here and below: omitted.
+            cpu_time: CPU time of a run in seconds.
+            wall_time: wall time of a run in seconds.
+            throughput: megabytes per second.
+            extras: further results, name -> text or number.
+            name: name of the measurement; None: the calling method.
         """
         if name is None:
             callers = (frame.function for frame in inspect.stack()[1:])
@@ -106,18 +106,18 @@ class Benchmark:
         extras: Mapping[str, Any] | None = None,
         mbs: float = 0,
     ) -> dict[str, Any]:
-        """Runs an op in a session again and again, and reports its median time.
+        """Run an op repeatedly in a session, and report its median time.
 
         Args:
             sess: the session.
-            op_or_tensor: what is run; what a tensor holds is not fetched.
+            op_or_tensor: the op or tensor to run; a tensor's value is not fetched.
             feed_dict: values of placeholders.
-            burn_iters: runs before those that are measured.
-            min_iters: runs that are measured.
-            store_trace: ignored; ``tf.estimate`` and ``RunMetadata`` say where the time goes.
+            burn_iters: number of warm-up runs.
+            min_iters: number of measured runs.
+            store_trace: ignored; ``tf.estimate`` and ``RunMetadata`` report where the time goes.
             store_memory_usage: ignored, likewise.
-            name: what was measured; None: the method that calls.
-            extras: what else there is to say.
+            name: name of the measurement; None: the calling method.
+            extras: further results.
             mbs: megabytes that a run moves, for the throughput.
 
         Returns:
@@ -132,13 +132,13 @@ class Benchmark:
             sess.run(target, feed_dict=feed_dict)
             times.append(time.perf_counter() - start)
         median = statistics.median(times) if times else -1.0
-        said = dict(extras or {})
+        stats = dict(extras or {})
         if times:
-            said |= {"wall_time_mean": statistics.fmean(times), "wall_time_stdev": statistics.pstdev(times)}
+            stats |= {"wall_time_mean": statistics.fmean(times), "wall_time_stdev": statistics.pstdev(times)}
         result: dict[str, Any] = {
             "iters": min_iters,
             "wall_time": median,
-            "extras": said,
+            "extras": stats,
             "name": name,
             "throughput": mbs / median if median > 0 else 0.0,
         }
@@ -146,7 +146,7 @@ class Benchmark:
         return result
 
     def evaluate(self, tensors: Any) -> Any:
-        """What tensors hold, in the default session.
+        """Return the values of tensors in the default session.
 
         Args:
             tensors: tensors, or a structure of them.
@@ -160,30 +160,30 @@ class Benchmark:
         return session.run(tensors)
 
 
-def asked_for(argv: Sequence[str]) -> str | None:
-    """The pattern of ``--benchmarks`` in a command line; None where the tests are to run.
+def benchmark_pattern(argv: Sequence[str]) -> str | None:
+    """Return the pattern of ``--benchmarks`` in a command line; None to run the tests.
 
-    >>> asked_for(["test.py", "--benchmarks=all"])
+    >>> benchmark_pattern(["test.py", "--benchmarks=all"])
     'all'
 
     Args:
         argv: the command line.
     """
     for argument in argv[1:]:
-        found = re.fullmatch(r"--?benchmarks(?:=(.*))?", argument)
-        if found:
-            return found[1] or "all"
+        match = re.fullmatch(r"--?benchmarks(?:=(.*))?", argument)
+        if match:
+            return match[1] or "all"
     return None
 
 
 def run_benchmarks(pattern: str) -> None:
-    """Runs all benchmarks whose name, ``Class.method``, a pattern is found in.
+    """Run all benchmarks whose name, ``Class.method``, matches a pattern.
 
     Args:
-        pattern: a regular expression; ``all`` or ``.``: all of them.
+        pattern: a regular expression; ``all`` or ``.`` for all benchmarks.
 
     Raises:
-        SystemExit: with 1 where there is none.
+        SystemExit: no benchmark matches; status 1.
     """
     everything = re.compile("" if pattern == "all" else pattern)
     ran = 0

@@ -1,9 +1,9 @@
-"""``tf.test.compute_gradient``: the derivatives that ``tf.gradients`` gives beside those by differences.
+"""``tf.test.compute_gradient``: compare the derivatives of ``tf.gradients`` with finite differences.
 
 Both are Jacobians of shape ``[elements of x, elements of y]``; a complex element counts as two, its real and its
 imaginary part::
 
-    theoretical[:, j]   the gradient of x, for a gradient of y that is one in element j and zero elsewhere
+    theoretical[:, j]   the gradient of x for a gradient of y that is 1 in element j and 0 elsewhere
     numeric[i, :]       (y(x + delta in element i) - y(x - delta in element i)) / (2 delta)
 
 Source: tensorflow/python/ops/gradient_checker.py, release 1.15.
@@ -37,23 +37,23 @@ def compute_gradient(
     init_targets: Sequence[Operation] | Operation | None = None,
     extra_feed_dict: Mapping[Any, Any] | None = None,
 ) -> Any:
-    """The Jacobian of ``y`` by ``x``, by ``tf.gradients`` and by differences; runs in the default session.
+    """Compute the Jacobian of ``y`` by ``x`` in the default session, with ``tf.gradients`` and by finite differences.
 
     Args:
         x: a tensor that ``y`` depends on, or a list of them.
         x_shape: its shape, or a list of shapes.
         y: a tensor of a floating or complex type.
         y_shape: its shape.
-        x_init_value: an array, or a list of them: where to differentiate; None: random numbers, from a fixed seed.
-        delta: the step of the differences.
-        init_targets: operations to run first; None: none.
-        extra_feed_dict: tensors to feed besides ``x``; None: none.
+        x_init_value: an array, or a list of them: the point to differentiate at; None: random, from a fixed seed.
+        delta: step of the finite differences.
+        init_targets: operations to run first, or None.
+        extra_feed_dict: tensors to feed besides ``x``, or None.
 
     Returns:
-        Two arrays, from ``tf.gradients`` and by differences; a list of such pairs where ``x`` is a list.
+        Two arrays, from ``tf.gradients`` and finite differences; a list of such pairs if ``x`` is a list.
 
     Raises:
-        ValueError: there is no default session, a tensor is of another type, or ``x_init_value`` of another shape.
+        ValueError: there is no default session, or a dtype or the shape of ``x_init_value`` is wrong.
         InvalidArgumentError: ``y`` has no elements, and its gradient is not zero.
     """
     session = get_default_session()
@@ -61,22 +61,22 @@ def compute_gradient(
         raise ValueError("compute_gradient needs a default session: call it within `with tf.Session():`")
     if init_targets is not None:
         session.run(init_targets)
-    many = isinstance(x, (list, tuple))
-    xs, shapes = (list(x), list(x_shape)) if many else ([x], [x_shape])
-    for tensor, wanted in [*((one, "x") for one in xs), (y, "y")]:
+    is_list = isinstance(x, (list, tuple))
+    xs, shapes = (list(x), list(x_shape)) if is_list else ([x], [x_shape])
+    for tensor, label in [*((tensor, "x") for tensor in xs), (y, "y")]:
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
-            raise ValueError(f"{wanted} must be of a floating or complex type: {tensor.dtype.name}")
-    starts = _starts(xs, shapes, x_init_value if many or x_init_value is None else [x_init_value])
+            raise ValueError(f"{label} must be of a floating or complex type: {tensor.dtype.name}")
+    starts = _starts(xs, shapes, x_init_value if is_list or x_init_value is None else [x_init_value])
     feeds = dict(extra_feed_dict or {})
     feeds.update(zip(xs, starts, strict=True))
-    found = [
+    jacobians = [
         (
-            _theoretical(session, one, shape, y, y_shape, feeds),
-            _numeric(session, one, y, y_shape, feeds, delta),
+            _theoretical(session, tensor, shape, y, y_shape, feeds),
+            _numeric(session, tensor, y, y_shape, feeds, delta),
         )
-        for one, shape in zip(xs, shapes, strict=True)
+        for tensor, shape in zip(xs, shapes, strict=True)
     ]
-    return found if many else found[0]
+    return jacobians if is_list else jacobians[0]
 
 
 def compute_gradient_error(
@@ -89,20 +89,20 @@ def compute_gradient_error(
     init_targets: Sequence[Operation] | Operation | None = None,
     extra_feed_dict: Mapping[Any, Any] | None = None,
 ) -> float:
-    """The largest difference between the two Jacobians of ``compute_gradient``.
+    """Return the largest difference between the two Jacobians of ``compute_gradient``.
 
     Args:
-        x: as there.
-        x_shape: as there.
-        y: as there.
-        y_shape: as there.
-        x_init_value: as there.
-        delta: as there.
-        init_targets: as there.
-        extra_feed_dict: as there.
+        x: as for ``compute_gradient``.
+        x_shape: as for ``compute_gradient``.
+        y: as for ``compute_gradient``.
+        y_shape: as for ``compute_gradient``.
+        x_init_value: as for ``compute_gradient``.
+        delta: as for ``compute_gradient``.
+        init_targets: as for ``compute_gradient``.
+        extra_feed_dict: as for ``compute_gradient``.
 
     Returns:
-        A number, 0 for Jacobians without elements.
+        A number; 0 for Jacobians without elements.
     """
     pairs = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
     error = 0.0
@@ -113,15 +113,15 @@ def compute_gradient_error(
 
 
 def _starts(xs: Sequence[Tensor], shapes: Sequence[Any], given: Sequence[Array] | None) -> list[Array]:
-    """Where to differentiate: arrays of their own, as differences change them."""
+    """Return the points to differentiate at: copies, because the differences modify them."""
     if given is None:
         random = np.random.RandomState(12345)
-        made = []
+        points = []
         for tensor, shape in zip(xs, shapes, strict=True):
             numbers = random.random_sample(tuple(shape))
-            made.append(np.asarray(numbers, tensor.dtype.as_numpy_dtype))
-        return made
-    starts = [np.array(one, tensor.dtype.as_numpy_dtype) for one, tensor in zip(given, xs, strict=True)]
+            points.append(np.asarray(numbers, tensor.dtype.as_numpy_dtype))
+        return points
+    starts = [np.array(array, tensor.dtype.as_numpy_dtype) for array, tensor in zip(given, xs, strict=True)]
     for start, shape in zip(starts, shapes, strict=True):
         if list(start.shape) != list(shape):
             raise ValueError(f"x_init_value has shape {list(start.shape)}, and x_shape is {list(shape)}")
@@ -129,7 +129,7 @@ def _starts(xs: Sequence[Tensor], shapes: Sequence[Any], given: Sequence[Array] 
 
 
 def _numbers(array: Array) -> Array:
-    """The real numbers in an array, complex ones as two."""
+    """Return the real numbers in an array, a complex one as two."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
@@ -153,15 +153,15 @@ def _theoretical(
         (parts.view(parts.real.dtype) if parts.dtype.kind == "c" else parts)[column] = 1
         slope = session.run(dx, {**feeds, dy: one_hot})
         if isinstance(dx, IndexedSlices):
-            whole = np.zeros(start.shape, start.dtype)
-            np.add.at(whole, np.asarray(slope.indices), slope.values)
-            slope = whole
+            perturbed = np.zeros(start.shape, start.dtype)
+            np.add.at(perturbed, np.asarray(slope.indices), slope.values)
+            slope = perturbed
         jacobian[:, column] = _numbers(np.asarray(slope, start.dtype))
     if not columns:
         slope = session.run(dx, {**feeds, dy: seed})
         values = slope.values if isinstance(dx, IndexedSlices) else slope
         if np.any(values):
-            raise InvalidArgumentError.of("The gradient of something without elements is not zero.")
+            raise InvalidArgumentError.of("The gradient of a tensor without elements is not zero.")
     return jacobian
 
 

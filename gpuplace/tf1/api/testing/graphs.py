@@ -1,6 +1,6 @@
-"""What tests check of graphs.
+"""Comparison of graphs in tests.
 
-Source: tensorflow/python/framework/test_util.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/test_util.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ __all__ = ["assert_equal_graph_def"]
 
 
 def assert_equal_graph_def(actual: GraphDef, expected: GraphDef, **options: Any) -> None:
-    """Checks that two graphs have the same nodes, in any order.
+    """Check that two graphs have the same nodes, in any order.
 
     Args:
         actual: a ``GraphDef``.
         expected: another one.
-        **options: ignored, as nothing in the nodes is left to chance.
+        **options: ignored: nothing in the nodes is random.
 
     Raises:
-        TypeError: it is not two ``GraphDef`` messages.
-        AssertionError: they differ.
+        TypeError: an argument is not a ``GraphDef``.
+        AssertionError: the graphs differ.
     """
     for name, graph in (("actual", actual), ("expected", expected)):
         if not hasattr(graph, "node"):
             raise TypeError(f"Expected tf.GraphDef for {name}, got {type(graph).__name__}")
-    found = {node.name: node for node in actual.node}
+    remaining = {node.name: node for node in actual.node}
     for node in expected.node:
-        if node.name not in found:
+        if node.name not in remaining:
             raise AssertionError(f"Did not find expected node '{_text(node)}'")
-        _require_equal(found.pop(node.name), node)
-    if found:
-        raise AssertionError(f"Found unexpected node '{_text(found.popitem()[1])}'")
+        _require_equal(remaining.pop(node.name), node)
+    if remaining:
+        raise AssertionError(f"Found unexpected node '{_text(remaining.popitem()[1])}'")
 
 
 def _require_equal(node: NodeDef, expected: NodeDef) -> None:
-    """AssertionError with the first thing in which a node is not as expected; attributes with "_" are nobody's."""
+    """Raise AssertionError for the first difference of two nodes; attributes that begin with "_" are ignored."""
     named = f"Node named '{node.name}'"
     if node.op != expected.op:
         raise AssertionError(f"{named} has op '{node.op}' that is not expected '{expected.op}'")
@@ -54,24 +54,24 @@ def _require_equal(node: NodeDef, expected: NodeDef) -> None:
                 raise AssertionError(f"{named} missing expected control input '{other}'")
         elif one != other:
             raise AssertionError(f"{named} has input {index} '{one}' that doesn't match expected '{other}'")
-    attrs, wanted = (
-        {key: value for key, value in one.attr.items() if not key.startswith("_")} for one in (node, expected)
+    attrs, expected_attrs = (
+        {key: value for key, value in msg.attr.items() if not key.startswith("_")} for msg in (node, expected)
     )
-    for key, value in wanted.items():
+    for key, value in expected_attrs.items():
         text = attr_text(decode_attr(value), "1.15")
         if key not in attrs:
             raise AssertionError(f"{named} missing expected attr '{key}' with value: {text}")
         if attrs[key] != value:
-            found = attr_text(decode_attr(attrs[key]), "1.15")
+            actual = attr_text(decode_attr(attrs[key]), "1.15")
             raise AssertionError(
-                f"{named} has attr '{key}' with value: {found} that does not match expected: {text}"
+                f"{named} has attr '{key}' with value: {actual} that does not match expected: {text}"
             )
-    for key in attrs.keys() - wanted.keys():
+    for key in attrs.keys() - expected_attrs.keys():
         text = attr_text(decode_attr(attrs[key]), "1.15")
         raise AssertionError(f"{named} has unexpected attr '{key}' with value: {text}")
 
 
 def _text(node: NodeDef) -> str:
-    """A node in one line, as TensorFlow's messages print it."""
+    """Return a node as one line, as TensorFlow's messages print it."""
     attrs = decode_attrs(node.attr)
     return summary(f"{{{{node {node.name}}}}}", node.op, attrs, node.device, node.input, "1.15")

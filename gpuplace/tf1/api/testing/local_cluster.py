@@ -1,6 +1,6 @@
 """``tf.test.create_local_cluster``: workers and parameter servers in this process, for tests.
 
-Source: tensorflow/python/framework/test_util.py, release 1.15 (arguments, names of the jobs).
+Source: tensorflow/python/framework/test_util.py, release 1.15 (arguments, job names).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def create_local_cluster(
     worker_config: ConfigLike | None = None,
     ps_config: ConfigLike | None = None,
 ) -> tuple[list[Server], list[Server]]:
-    """Starts servers on ports of this machine that are free.
+    """Start servers on free ports of this machine.
 
     >>> workers, ps_servers = create_local_cluster(num_workers=1, num_ps=1)
     >>> import gpuplace as tf
@@ -32,17 +32,17 @@ def create_local_cluster(
     3.0
 
     Args:
-        num_workers: tasks of the job ``worker``.
-        num_ps: tasks of the job ``ps``.
+        num_workers: number of tasks in the job ``worker``.
+        num_ps: number of tasks in the job ``ps``.
         protocol: ``"grpc"``.
         worker_config: the ``ConfigProto`` of the workers; None: the default.
-        ps_config: that of the others.
+        ps_config: the ``ConfigProto`` of the parameter servers.
 
     Returns:
-        The servers of ``worker`` and those of ``ps``, which run until the process ends.
+        The servers of ``worker`` and of ``ps``, which run until the process ends.
 
     Raises:
-        InvalidArgumentError: another protocol.
+        InvalidArgumentError: ``protocol`` is not ``"grpc"``.
     """
     addresses = [f"localhost:{port}" for port in _free_ports(num_workers + num_ps)]
     jobs = {"worker": addresses[:num_workers], "ps": addresses[num_workers:]}
@@ -58,7 +58,7 @@ def create_local_cluster(
 
 
 def _free_ports(count: int) -> list[int]:
-    """As many ports that nobody listens on."""
+    """Return ports that nothing listens on."""
     with contextlib.ExitStack() as opened:
         probes = [opened.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

@@ -1,4 +1,4 @@
-"""``tf.test``: test cases with sessions, numeric checks of gradients, and which GPUs there are.
+"""``tf.test``: test cases with sessions, numeric gradient checks, and queries for GPUs.
 
 Source: tensorflow/_api/v1/test, release 1.15 (names).
 """
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def is_built_with_cuda() -> bool:
-    """Return whether there are GPU kernels: False on a machine that is declared a CPU build, otherwise True.
+    """Return whether there are GPU kernels: False on a machine declared as a CPU build, otherwise True.
 
     Real GPUs are used through CuPy, simulated ones through NumPy.
     """
@@ -43,7 +43,7 @@ is_built_with_gpu_support = is_built_with_cuda
 
 
 def is_built_with_rocm() -> bool:
-    """False: all GPUs here are CUDA GPUs."""
+    """Return False: all GPUs here are CUDA GPUs."""
     return False
 
 

@@ -1,9 +1,9 @@
-"""``tf.test.TestCase``: unittest's, through absl, with sessions and with comparisons of tensors and arrays.
+"""``tf.test.TestCase``: a unittest case, through absl, with sessions and comparisons of tensors and arrays.
 
-A test starts with a fresh default graph of a fixed seed. What ``self.cached_session()`` gives is one session for the
-whole test, and ``self.evaluate`` uses the default session, or that one.
+A test starts with a fresh default graph with a fixed seed. ``self.cached_session()`` returns one session for the whole
+test; ``self.evaluate`` uses the default session, or otherwise that one.
 
-Source: tensorflow/python/framework/test_util.py (TensorFlowTestCase), release 1.15 (names, arguments, sentences).
+Source: tensorflow/python/framework/test_util.py (TensorFlowTestCase), release 1.15 (names, arguments, messages).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
 from gpuplace.runtime.session.session import Session
-from gpuplace.tf1.api.testing.benchmark import asked_for, run_benchmarks
+from gpuplace.tf1.api.testing.benchmark import benchmark_pattern, run_benchmarks
 from gpuplace.typing import TensorLike
 
 __all__ = ["CheckedThread", "TestCase", "get_temp_dir", "main", "test_src_dir_path"]
@@ -39,15 +39,15 @@ _temp_dir: list[str] = []
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the tests of the script, and exits; with ``--benchmarks=PATTERN``, its benchmarks.
+    """Run the tests of the script, and exit; with ``--benchmarks=PATTERN``, run its benchmarks.
 
     Args:
-        argv: the command line; ``sys.argv`` where None.
+        argv: the command line; None: ``sys.argv``.
 
     Raises:
-        SystemExit: always, with 0 where all tests pass.
+        SystemExit: always, with status 0 if all tests pass.
     """
-    pattern = asked_for(sys.argv if argv is None else argv)
+    pattern = benchmark_pattern(sys.argv if argv is None else argv)
     if pattern is not None:
         run_benchmarks(pattern)
         raise SystemExit(0)
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def get_temp_dir() -> str:
-    """A folder for files of the tests of this process; it is deleted when the process ends."""
+    """Return a folder for test files of this process; it is deleted when the process ends."""
     if not _temp_dir:
         _temp_dir.append(tempfile.mkdtemp(prefix="gpuplace_test_"))
         import atexit
@@ -65,10 +65,10 @@ def get_temp_dir() -> str:
 
 
 def test_src_dir_path(relative_path: str) -> str:
-    """The path of a file or folder beside the sources that are tested.
+    """Return the path of a file or folder beside the tested sources.
 
     Args:
-        relative_path: seen from the folder that the sources lie in.
+        relative_path: path relative to the folder of the sources.
     """
     folder = os.environ.get("TEST_SRCDIR", "")
     return os.path.join(folder, "org_tensorflow", "tensorflow", relative_path)
@@ -84,7 +84,7 @@ class CheckedThread:
         testcase: the test.
         target: what the thread calls.
         args: its positional arguments.
-        kwargs: its keyword arguments; None: none.
+        kwargs: its keyword arguments, or None.
     """
 
     def __init__(
@@ -109,22 +109,22 @@ class CheckedThread:
             self._error = error
 
     def start(self) -> None:
-        """Starts the thread."""
+        """Start the thread."""
         self._thread.start()
 
     def join(self) -> None:
-        """Waits for the thread; AssertionError if it raised something."""
+        """Wait for the thread; raise AssertionError if it raised an exception."""
         self._is_joined = True
         self._thread.join()
         if self._error is not None:
             raise self._testcase.failureException(f"Error in checkedThread: {self._error}") from self._error
 
     def is_alive(self) -> bool:
-        """Whether the thread runs."""
+        """Return whether the thread is running."""
         return self._thread.is_alive()
 
     def check_termination(self) -> None:
-        """AssertionError for a thread that was not joined."""
+        """Raise AssertionError if the thread was not joined."""
         if self._is_joined:
             return
         if self.is_alive():
@@ -145,7 +145,7 @@ class TestCase(absltest.TestCase):
         self._cached_arguments: tuple[Any, ...] = ()
 
     def setUp(self) -> None:  # noqa: N802 - unittest's name
-        """Starts from a fresh default graph with a fixed seed."""
+        """Set up a fresh default graph with a fixed seed."""
         super().setUp()
         self._close_cached()
         random.seed(RANDOM_SEED)
@@ -155,7 +155,7 @@ class TestCase(absltest.TestCase):
         get_default_graph().seed = RANDOM_SEED
 
     def tearDown(self) -> None:  # noqa: N802 - unittest's name
-        """Checks that threads were joined, and closes the session."""
+        """Check that threads were joined, and close the session."""
         for thread in self._threads:
             thread.check_termination()
         self._close_cached()
@@ -167,7 +167,7 @@ class TestCase(absltest.TestCase):
             self._cached = None
 
     def get_temp_dir(self) -> str:
-        """An own folder of this test, made when it is first asked for."""
+        """Return this test's own folder, created on first use."""
         if self._folder is None:
             self._folder = tempfile.mkdtemp(dir=get_temp_dir())
         return self._folder
@@ -177,13 +177,13 @@ class TestCase(absltest.TestCase):
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
-        """A block with a new session, which is the default one and is closed at the end.
+        """Open a block with a new default session, which is closed at the end.
 
         Args:
             graph: the graph to run; None: the default one.
-            config: a ``ConfigProto``; None: as a test has it, with soft placement.
-            use_gpu: let operations without a device go to a GPU; else they go to the CPU.
-            force_gpu: request the first GPU for them.
+            config: a ``ConfigProto``; None: the default for tests, with soft placement.
+            use_gpu: whether operations without a device may go to a GPU; otherwise they go to the CPU.
+            force_gpu: whether to request the first GPU for them.
         """
         return self._session(graph, config, use_gpu, force_gpu)
 
@@ -197,16 +197,16 @@ class TestCase(absltest.TestCase):
     def cached_session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Session]:
-        """A block with the session of this test, made when it is first asked for; it stays open.
+        """Open a block with the session of this test, created on first use; it stays open.
 
         Args:
-            graph: as for ``session``; like the other arguments the same in all calls of a test.
+            graph: as for ``session``; all calls of a test must have the same arguments.
             config: as for ``session``.
             use_gpu: as for ``session``.
             force_gpu: as for ``session``.
 
         Raises:
-            ValueError: an argument differs from that of the first call.
+            ValueError: an argument differs from the first call.
         """
         arguments = (graph, config, force_gpu)
         if self._cached is None:
@@ -230,7 +230,7 @@ class TestCase(absltest.TestCase):
     def test_session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
-        """``session`` where a graph is given, else ``cached_session``; deprecated in favour of these.
+        """``session`` if a graph is given, otherwise ``cached_session``; deprecated in favour of these.
 
         Args:
             graph: as for ``session``.
@@ -238,7 +238,7 @@ class TestCase(absltest.TestCase):
             use_gpu: as for ``session``.
             force_gpu: as for ``session``.
         """
-        if self._testMethodName == "test_session":  # its name looks like that of a test
+        if self._testMethodName == "test_session":  # unittest collects this method as a test
             self.skipTest("Not a test.")
         make = self.cached_session if graph is None else self.session
         return make(graph, config, use_gpu, force_gpu)
@@ -248,55 +248,55 @@ class TestCase(absltest.TestCase):
             return config
         from gpuplace.graphdef.messages import ConfigProto
 
-        made = ConfigProto(allow_soft_placement=not force_gpu)
-        made.gpu_options.per_process_gpu_memory_fraction = 0.3
-        return made
+        proto = ConfigProto(allow_soft_placement=not force_gpu)
+        proto.gpu_options.per_process_gpu_memory_fraction = 0.3
+        return proto
 
     def _on_device(self, session: Session, use_gpu: bool, force_gpu: bool) -> Any:
         if force_gpu:
-            gpus = [one.name for one in session.list_devices() if one.device_type == "GPU"]
+            gpus = [device.name for device in session.list_devices() if device.device_type == "GPU"]
             return session.graph.device(gpus[0] if gpus else "/device:GPU:0")
         return contextlib.nullcontext() if use_gpu else session.graph.device("/device:CPU:0")
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors, in the default session or that of the test.
+        """Return the values of tensors, in the default session or that of the test.
 
         Args:
-            tensors: a structure of tensors and what else ``Session.run`` takes.
+            tensors: a structure of fetches, as for ``Session.run``.
         """
         session = stacks.get_default_session()
         if session is not None:
             return session.run(tensors)
-        with self.test_session() as made:
-            return made.run(tensors)
+        with self.test_session() as current:
+            return current.run(tensors)
 
     # Threads
 
     def checkedThread(  # noqa: N802 - TensorFlow's name, as are the following
         self, target: Callable[..., Any], args: Sequence[Any] | None = None, kwargs: Any = None
     ) -> CheckedThread:
-        """A thread whose exception fails the test when it is joined; the test has to join it.
+        """Return a thread whose exception fails the test when it is joined; the test has to join it.
 
         Args:
             target: what the thread calls.
-            args: its positional arguments; None: none.
-            kwargs: its keyword arguments; None: none.
+            args: its positional arguments, or None.
+            kwargs: its keyword arguments, or None.
         """
-        made = CheckedThread(self, target, args or (), kwargs)
-        self._threads.append(made)
-        return made
+        thread = CheckedThread(self, target, args or (), kwargs)
+        self._threads.append(thread)
+        return thread
 
     # Comparisons of messages
 
     def assertProtoEquals(
         self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None
     ) -> None:  # noqa: N802
-        """Fails unless two messages are equal.
+        """Fail unless two messages are equal.
 
         Args:
-            expected_message_maybe_ascii: a message, or its text.
+            expected_message_maybe_ascii: a message, or its text format.
             message: a message.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         if isinstance(expected_message_maybe_ascii, str):
             from gpuplace.graphdef.messages import text_format
@@ -319,14 +319,14 @@ class TestCase(absltest.TestCase):
         min_consumer: int = 0,
         msg: str | None = None,
     ) -> None:
-        """Fails unless a ``GraphDef`` has a text and versions.
+        """Fail unless a ``GraphDef`` has the given text and versions.
 
         Args:
-            expected: its text without ``versions``.
+            expected: its text format without ``versions``.
             actual: the ``GraphDef``.
-            producer: its producer; None: that of this release.
-            min_consumer: its oldest reader.
-            msg: what the failure says as well.
+            producer: its producer version; None: that of this release.
+            min_consumer: its minimum consumer version.
+            msg: an addition to the failure message.
         """
         from gpuplace.graph.graph import Graph
 
@@ -335,12 +335,12 @@ class TestCase(absltest.TestCase):
         self.assertProtoEquals(f"versions {{ producer: {version}{oldest} }}\n{expected}", actual, msg)
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:  # noqa: N802
-        """Fails unless a text begins with another.
+        """Fail unless a text begins with another.
 
         Args:
             actual: the text.
             expected_start: its beginning.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         if not actual.startswith(expected_start):
             self.fail(self._formatMessage(msg, f"{actual!r} does not start with {expected_start!r}"))
@@ -348,26 +348,26 @@ class TestCase(absltest.TestCase):
     # Comparisons of numbers
 
     def _array(self, value: Any) -> Any:
-        """A value, tensors evaluated, as an array."""
+        """Return a value as an array; tensors are evaluated."""
         if isinstance(value, (Tensor, Operation)) or hasattr(value, "_as_graph_element"):
             value = self.evaluate(value)
         if isinstance(value, (IndexedSlices, IndexedSlicesValue)):
             value = self.evaluate(value) if isinstance(value, IndexedSlices) else value
-        if isinstance(value, (list, tuple)) and any(isinstance(one, Tensor) for one in nest.flatten(value)):
+        if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in nest.flatten(value)):
             value = self.evaluate(value)
         return value if isinstance(value, np.ndarray) else np.array(value)
 
     _GetNdArray = _array
-    """TensorFlow's name, which test cases of others call."""
+    """TensorFlow's name, which third-party test cases call."""
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:  # noqa: N802
-        """Fails unless two numbers differ by ``err`` at most.
+        """Fail unless two numbers differ by at most ``err``.
 
         Args:
             f1: a number.
             f2: a number.
             err: the largest difference allowed.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         self.assertTrue(
             f1 == f2 or abs(f1 - f2) <= err,
@@ -375,39 +375,39 @@ class TestCase(absltest.TestCase):
         )
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:  # noqa: N802
-        """Fails unless the numbers of two lists differ by ``err`` at most.
+        """Fail unless the numbers of two lists differ by at most ``err``.
 
         Args:
             farray1: a list or vector of numbers.
-            farray2: another one, as long.
+            farray2: another one, of the same length.
             err: the largest difference allowed.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         self.assertEqual(len(farray1), len(farray2), msg)
         for one, other in zip(farray1, farray2, strict=True):
             self.assertNear(float(one), float(other), err, msg)
 
     def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:  # noqa: N802
-        """Fails unless the norm of the difference of two arrays is below ``err``.
+        """Fail unless the norm of the difference of two arrays is below ``err``.
 
         Args:
             ndarray1: an array.
-            ndarray2: another one, of its shape.
-            err: the norm of the difference is below.
-            msg: what the failure says as well.
+            ndarray2: another one, of the same shape.
+            err: the upper limit, exclusive.
+            msg: an addition to the failure message.
         """
         self.assertTrue(np.linalg.norm(ndarray1 - ndarray2) < err, msg)
 
     def assertShapeEqual(self, np_array: Any, tf_tensor: Tensor, msg: str | None = None) -> None:  # noqa: N802
-        """Fails unless an array and a tensor have the same shape.
+        """Fail unless an array and a tensor have the same shape.
 
         Args:
             np_array: an array.
             tf_tensor: a tensor of a known shape.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
 
         Raises:
-            TypeError: it is not an array and a tensor.
+            TypeError: the arguments are not an array and a tensor.
         """
         if not isinstance(np_array, (np.ndarray, np.generic)):
             raise TypeError("np_array must be a Numpy ndarray or Numpy scalar")
@@ -416,12 +416,12 @@ class TestCase(absltest.TestCase):
         self.assertAllEqual(np_array.shape, tf_tensor.shape.as_list(), msg)
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:  # noqa: N802
-        """Fails unless two names of devices mean the same.
+        """Fail unless two device names are equivalent.
 
         Args:
-            device1: a name, or what has ``to_string``.
+            device1: a name, or an object with ``to_string``.
             device2: another one.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         from gpuplace.device.spec import canonical_name
 
@@ -431,21 +431,21 @@ class TestCase(absltest.TestCase):
     def assertAllClose(  # noqa: N802
         self, a: TensorLike, b: TensorLike, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
-        """Fails unless all numbers of two structures of arrays and tensors are close: ``|a - b| <= atol + rtol |b|``.
+        """Fail unless all numbers of two structures of arrays and tensors are close: ``|a - b| <= atol + rtol |b|``.
 
         Args:
             a: an array, tensor, number, or a structure of these.
-            b: the same of what is expected.
+            b: the expected values, in the same structure.
             rtol: relative tolerance.
             atol: absolute tolerance.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         self._close(a, b, rtol, atol, msg, [])
 
     def _close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, path: list[str]) -> None:
         place = "".join(path)
         where = f"structure {place}" if path else ""
-        a, b = (dict(one._asdict()) if hasattr(one, "_asdict") else one for one in (a, b))
+        a, b = (dict(array._asdict()) if hasattr(array, "_asdict") else array for array in (a, b))
         if isinstance(a, Mapping) is not isinstance(b, Mapping):
             raise ValueError(
                 f"Can't compare dict to non-dict, a{''.join(path)} vs b{''.join(path)}. {msg or ''}"
@@ -456,7 +456,7 @@ class TestCase(absltest.TestCase):
                 self._close(a[key], b[key], rtol, atol, msg, [*path, f"[{key}]"])
             return
         if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
-            try:  # together first: lists of numbers are arrays
+            try:  # as a whole first: lists of numbers are arrays
                 one, other = self._array(a), self._array(b)
                 if one.dtype != object and other.dtype != object:
                     self._arrays_close(one, other, rtol, atol, place, msg)
@@ -472,24 +472,22 @@ class TestCase(absltest.TestCase):
 
     def _arrays_close(self, a: Any, b: Any, rtol: float, atol: float, place: str, msg: str | None) -> None:
         self._same_shape(a, b, msg)
-        a, b = (
-            one.astype(np.float32) if one.dtype.name in ("bfloat16", "float16") else one for one in (a, b)
-        )
+        a, b = (x.astype(np.float32) if x.dtype.name in ("bfloat16", "float16") else x for x in (a, b))
         if np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
             return
-        said = [f"Mismatched value: a{place} is different from b{place}. {msg or ''}"]
+        lines = [f"Mismatched value: a{place} is different from b{place}. {msg or ''}"]
         with np.errstate(invalid="ignore"):
             outside = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
             if a.ndim:
-                said.append(f"not close where = {np.where(outside)}")
+                lines.append(f"not close where = {np.where(outside)}")
             left, right = (a[outside], b[outside]) if a.ndim else (a, b)
-            said += [f"not close lhs = {left}", f"not close rhs = {right}"]
-            said += [
+            lines += [f"not close lhs = {left}", f"not close rhs = {right}"]
+            lines += [
                 f"not close dif = {np.abs(left - right)}",
                 f"not close tol = {atol + rtol * np.abs(right)}",
             ]
-        said.append(f"dtype = {a.dtype}, shape = {a.shape}")
-        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg="\n".join(said))
+        lines.append(f"dtype = {a.dtype}, shape = {a.shape}")
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg="\n".join(lines))
 
     def assertAllCloseAccordingToType(  # noqa: N802
         self,
@@ -505,11 +503,11 @@ class TestCase(absltest.TestCase):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """``assertAllClose`` with tolerances by the less exact type of the two.
+        """``assertAllClose`` with tolerances for the less precise of the two dtypes.
 
         Args:
             a: an array or tensor.
-            b: what is expected.
+            b: the expected values.
             rtol: relative tolerance of double precision.
             atol: absolute tolerance of double precision.
             float_rtol: relative tolerance of single precision.
@@ -518,7 +516,7 @@ class TestCase(absltest.TestCase):
             half_atol: absolute tolerance of half precision.
             bfloat16_rtol: relative tolerance of bfloat16.
             bfloat16_atol: absolute tolerance of bfloat16.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         one, other = self._array(a), self._array(b)
         names = {one.dtype.name, other.dtype.name}
@@ -532,7 +530,7 @@ class TestCase(absltest.TestCase):
         self.assertAllClose(one, other, rtol, atol, msg)
 
     def assertNotAllClose(self, a: TensorLike, b: TensorLike, **kwargs: Any) -> None:  # noqa: N802
-        """Fails if all numbers are close.
+        """Fail if all numbers are close.
 
         Args:
             a: as for ``assertAllClose``.
@@ -546,12 +544,12 @@ class TestCase(absltest.TestCase):
         raise self.failureException("The two values are close at all elements")
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802
-        """Fails unless two arrays or tensors are equal; NaN equals NaN.
+        """Fail unless two arrays or tensors are equal; NaN equals NaN.
 
         Args:
             a: an array or tensor.
-            b: what is expected.
-            msg: what the failure says as well.
+            b: the expected values.
+            msg: an addition to the failure message.
         """
         one, other = self._array(a), self._array(b)
         self._same_shape(one, other, msg)
@@ -560,12 +558,12 @@ class TestCase(absltest.TestCase):
             same = np.logical_or(same, np.logical_and(np.isnan(one), np.isnan(other)))
         if not np.all(same):
             outside = np.logical_not(same)
-            said = [msg or ""]
+            lines = [msg or ""]
             if one.ndim:
-                said.append(f"not equal where = {np.where(outside)}")
+                lines.append(f"not equal where = {np.where(outside)}")
             left, right = (one[outside], other[outside]) if one.ndim else (one, other)
-            said += [f"not equal lhs = {left}", f"not equal rhs = {right}"]
-            np.testing.assert_array_equal(one, other, err_msg="\n".join(said))
+            lines += [f"not equal lhs = {left}", f"not equal rhs = {right}"]
+            np.testing.assert_array_equal(one, other, err_msg="\n".join(lines))
 
     def _same_shape(self, one: Any, other: Any, msg: str | None) -> None:
         contents = f" with contents {other}" if other.size <= 10 else ""
@@ -573,12 +571,12 @@ class TestCase(absltest.TestCase):
         self.assertEqual(one.shape, other.shape, text.rstrip())
 
     def assertNotAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:  # noqa: N802
-        """Fails if two arrays or tensors are equal.
+        """Fail if two arrays or tensors are equal.
 
         Args:
             a: an array or tensor.
             b: another one.
-            msg: what the failure says as well.
+            msg: an addition to the failure message.
         """
         try:
             self.assertAllEqual(a, b)
@@ -586,17 +584,17 @@ class TestCase(absltest.TestCase):
             return
         raise self.failureException(f"The two values are equal at all elements. {msg or ''}")
 
-    def _assert_all(self, target: Any, holds: Callable[[Any], Any], wanted: str) -> None:
+    def _assert_all(self, target: Any, holds: Callable[[Any], Any], description: str) -> None:
         array = self._array(target)
         fine = holds(array)
         if not np.all(fine):
             values = np.extract(np.logical_not(fine), array)
             raise self.failureException(
-                f"{values.tolist()} {'is' if values.size == 1 else 'are'} not {wanted}"
+                f"{values.tolist()} {'is' if values.size == 1 else 'are'} not {description}"
             )
 
     def assertAllGreater(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
-        """Fails unless all elements are greater.
+        """Fail unless all elements are greater than a number.
 
         Args:
             a: an array or tensor.
@@ -605,7 +603,7 @@ class TestCase(absltest.TestCase):
         self._assert_all(a, lambda array: array > comparison_target, f"greater than {comparison_target}")
 
     def assertAllLess(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
-        """Fails unless all elements are less.
+        """Fail unless all elements are less than a number.
 
         Args:
             a: an array or tensor.
@@ -614,7 +612,7 @@ class TestCase(absltest.TestCase):
         self._assert_all(a, lambda array: array < comparison_target, f"less than {comparison_target}")
 
     def assertAllGreaterEqual(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
-        """Fails unless all elements are greater or equal.
+        """Fail unless all elements are greater than or equal to a number.
 
         Args:
             a: an array or tensor.
@@ -623,7 +621,7 @@ class TestCase(absltest.TestCase):
         self._assert_all(a, lambda array: array >= comparison_target, f"at least {comparison_target}")
 
     def assertAllLessEqual(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
-        """Fails unless all elements are less or equal.
+        """Fail unless all elements are less than or equal to a number.
 
         Args:
             a: an array or tensor.
@@ -632,7 +630,7 @@ class TestCase(absltest.TestCase):
         self._assert_all(a, lambda array: array <= comparison_target, f"at most {comparison_target}")
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:  # noqa: N802
-        """Fails unless all elements are in a set.
+        """Fail unless all elements are in a set.
 
         Args:
             target: an array or tensor.
@@ -649,7 +647,7 @@ class TestCase(absltest.TestCase):
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
-        """Fails unless all elements are in a range.
+        """Fail unless all elements are in a range.
 
         Args:
             target: an array or tensor of numbers.
@@ -678,17 +676,17 @@ class TestCase(absltest.TestCase):
     def assertRaisesWithPredicateMatch(  # type: ignore[override]  # noqa: N802
         self, exception_type: Any, expected_err_re_or_predicate: str | Callable[[Any], bool]
     ) -> Iterator[None]:
-        """A block that has to raise an error of a class and with a message, or for which a predicate holds.
+        """Open a block that must raise a given error whose message matches a pattern or a predicate.
 
         Args:
-            exception_type: the class.
+            exception_type: the class of the error.
             expected_err_re_or_predicate: a pattern for the message (of an ``OpError`` with its op), or a predicate.
         """
-        wanted = expected_err_re_or_predicate
+        expected = expected_err_re_or_predicate
 
         def matches(error: Any) -> bool:
-            if callable(wanted):
-                return wanted(error)
+            if callable(expected):
+                return expected(error)
             text = str(error)
             if isinstance(error, OpError):
                 text = error.message
@@ -696,7 +694,7 @@ class TestCase(absltest.TestCase):
                 while op is not None:
                     text += f"\nCaused by: {op.name}"
                     op = getattr(op, "_original_op", None)
-            return re.search(wanted, text) is not None
+            return re.search(expected, text) is not None
 
         try:
             yield
@@ -710,54 +708,54 @@ class TestCase(absltest.TestCase):
         """``assertRaisesWithPredicateMatch`` for ``OpError``.
 
         Args:
-            expected_err_re_or_predicate: as there.
+            expected_err_re_or_predicate: as for ``assertRaisesWithPredicateMatch``.
         """
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
     assertItemsEqual = absltest.TestCase.assertCountEqual  # noqa: N815
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:  # noqa: N802
-        """Fails unless all values have a type.
+        """Fail unless all values have a dtype.
 
         Args:
             target: an array, a tensor, or a list of them.
-            expected_dtype: a NumPy type, or what ``np.dtype`` takes.
+            expected_dtype: a NumPy dtype, or an argument of ``np.dtype``.
         """
-        for one in target if isinstance(target, (list, tuple)) else [target]:
-            self.assertEqual(self._array(one).dtype, np.dtype(expected_dtype))
+        for item in target if isinstance(target, (list, tuple)) else [target]:
+            self.assertEqual(self._array(item).dtype, np.dtype(expected_dtype))
 
     @contextlib.contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:  # noqa: N802
-        """A block that catches what is written to a stream of the process, below Python too.
+        """Open a block that captures what is written to a stream of the process, also by native code.
 
         Args:
-            stream: ``sys.stdout``, ``sys.stderr`` or another one with a descriptor.
+            stream: ``sys.stdout``, ``sys.stderr`` or another stream with a file descriptor.
 
         Returns:
-            A context manager that gives an object whose ``contents()`` are the text, at the end of the block.
+            A context manager; the ``contents()`` of its value return the text after the block.
         """
         stream.flush()
         descriptor = stream.fileno()
-        kept = os.dup(descriptor)
+        saved = os.dup(descriptor)
         with tempfile.TemporaryFile(dir=self.get_temp_dir()) as file:
-            caught = _Caught()
+            caught = _CapturedOutput()
             try:
                 os.dup2(file.fileno(), descriptor)
                 yield caught
             finally:
                 stream.flush()
-                os.dup2(kept, descriptor)
-                os.close(kept)
+                os.dup2(saved, descriptor)
+                os.close(saved)
                 file.seek(0)
                 caught.text = file.read().decode()
 
 
-class _Caught:
-    """What a block has written."""
+class _CapturedOutput:
+    """Output captured by a block."""
 
     def __init__(self) -> None:
         self.text = ""
 
     def contents(self) -> str:
-        """The text."""
+        """Return the text."""
         return self.text

@@ -29,7 +29,7 @@ __all__ = [
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator that goes once over the elements, as ``dataset.make_one_shot_iterator()``.
+    """Return an iterator over the elements, as ``dataset.make_one_shot_iterator()`` does.
 
     Args:
         dataset: the dataset.
@@ -44,11 +44,11 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """An iterator that has to be initialised, as ``dataset.make_initializable_iterator()``.
+    """Return an iterator that has to be initialised, as ``dataset.make_initializable_iterator()`` does.
 
     Args:
         dataset: the dataset.
-        shared_name: a name under which sessions share it; None: its own.
+        shared_name: a name under which sessions share it; None: unshared.
 
     Returns:
         An ``Iterator``.
@@ -57,48 +57,48 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
 
 
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The types of its elements, in their form.
+    """Return the types of the elements, in their structure.
 
     Args:
         dataset_or_iterator: a dataset or an iterator.
 
     Returns:
-        Types, in the elements' form.
+        Types, in the structure of the elements.
 
     Raises:
-        TypeError: something else.
+        TypeError: the argument is something else.
     """
     experimental.get_structure(dataset_or_iterator)
     return dataset_or_iterator.output_types
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """What is known of the shapes of its elements, in their form.
+    """Return the known shapes of the elements, in their structure.
 
     Args:
         dataset_or_iterator: a dataset or an iterator.
 
     Returns:
-        Shapes, in the elements' form.
+        Shapes, in the structure of the elements.
 
     Raises:
-        TypeError: something else.
+        TypeError: the argument is something else.
     """
     experimental.get_structure(dataset_or_iterator)
     return dataset_or_iterator.output_shapes
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """The classes of the parts of its elements, in their form.
+    """Return the classes of the elements' components, in their structure.
 
     Args:
         dataset_or_iterator: a dataset or an iterator.
 
     Returns:
-        Classes, in the elements' form.
+        Classes, in the structure of the elements.
 
     Raises:
-        TypeError: something else.
+        TypeError: the argument is something else.
     """
     experimental.get_structure(dataset_or_iterator)
     return dataset_or_iterator.output_classes

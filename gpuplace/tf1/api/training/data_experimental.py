@@ -54,11 +54,11 @@ map_and_batch_with_legacy_function = map_and_batch
 
 
 def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> TensorSpec:  # noqa: N802 - TensorFlow's name
-    """The older name of ``tf.TensorSpec``, which takes the shape first.
+    """Return a ``tf.TensorSpec``; the older name, which takes the dtype first.
 
     Args:
         dtype: the type of the tensor.
-        shape: what is known of its shape.
+        shape: the known shape.
 
     Returns:
         A ``TensorSpec``.
@@ -67,11 +67,11 @@ def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> TensorSpec:  # noqa: 
 
 
 def SparseTensorStructure(dtype: DTypeLike, shape: ShapeLike) -> SparseTensorSpec:  # noqa: N802
-    """The older name of ``tf.SparseTensorSpec``, which takes the shape first.
+    """Return a ``tf.SparseTensorSpec``; the older name, which takes the dtype first.
 
     Args:
         dtype: the type of the values.
-        shape: what is known of the shape of the whole.
+        shape: the known dense shape.
 
     Returns:
         A ``SparseTensorSpec``.

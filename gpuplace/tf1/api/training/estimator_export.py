@@ -1,4 +1,4 @@
-"""``tf.estimator.export``: what a served model takes and gives.
+"""``tf.estimator.export``: inputs and outputs of a served model.
 
 Source: tensorflow_estimator/_api/v1/estimator/export, release 1.15.1 (names).
 """

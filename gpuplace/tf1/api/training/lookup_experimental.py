@@ -1,4 +1,4 @@
-"""``tf.lookup.experimental``: tables that are there on trial.
+"""``tf.lookup.experimental``: experimental tables.
 
 Source: tensorflow/_api/v1/lookup/experimental, release 1.15 (names).
 """

@@ -1,1 +1,1 @@
-"""``tf.contrib.seq2seq``: decoders, what feeds them, and attention to what was read."""
+"""``tf.contrib.seq2seq``: decoders, their helpers, and attention."""

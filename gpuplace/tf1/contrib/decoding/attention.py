@@ -1,4 +1,4 @@
-"""Attention: a cell's output is joined to a mean of what was read, weighted by how well each part fits.
+"""Attention: a cell's output is combined with a mean of the memory, weighted by the score of each part.
 
     query  ->  scores of the memory  ->  softmax  ->  alignments  ->  context  ->  attention
 
@@ -53,11 +53,11 @@ __all__ = [
 
 
 class AttentionMechanism:
-    """To be derived from: gives alignments for a query."""
+    """Base class of attention mechanisms: compute alignments for a query."""
 
     @property
     def alignments_size(self) -> Any:
-        """How many alignments there are for a query."""
+        """Number of alignments for a query."""
         raise NotImplementedError
 
     @property
@@ -67,8 +67,8 @@ class AttentionMechanism:
 
 
 def _prepared(memory: Any, lengths: Any, checks_sizes: bool) -> Any:
-    """The memory, with zeros after the end of each sequence."""
-    memory = nest.map_structure(lambda one: convert_to_tensor(one, name="memory"), memory)
+    """Return the memory, with zeros after the end of each sequence."""
+    memory = nest.map_structure(lambda tensor: convert_to_tensor(tensor, name="memory"), memory)
     if lengths is not None:
         lengths = convert_to_tensor(lengths, name="memory_sequence_length")
     parts = nest.flatten(memory)
@@ -100,17 +100,17 @@ def _masked_score(score: Tensor, lengths: Any, value: Any) -> Tensor:
     return where(mask, score, value * ones_like(score))
 
 
-class _Mechanism(AttentionMechanism):
-    """A mechanism with a memory.
+class _MemoryMechanism(AttentionMechanism):
+    """Base class of mechanisms with a memory.
 
     Args:
-        query_layer: applied to queries; None: there is none.
+        query_layer: layer for the queries; None: no layer.
         memory: ``[batch, time, ...]``.
-        probability_fn: from scores and the state to alignments.
-        memory_sequence_length: of each sequence, ``[batch]``; None: all are as long.
-        memory_layer: applied to the memory, which gives the keys.
-        score_mask_value: score of what is after a sequence's end; None: minus infinity.
-        custom_key_value_fn: from keys and values to those that are used.
+        probability_fn: converts scores and the state to alignments.
+        memory_sequence_length: length of each sequence, ``[batch]``; None: the full length.
+        memory_layer: layer for the memory, which returns the keys.
+        score_mask_value: score of positions past a sequence's end; None: minus infinity.
+        custom_key_value_fn: transforms keys and values.
         name: name scope of the ops.
     """
 
@@ -147,12 +147,12 @@ class _Mechanism(AttentionMechanism):
 
     @property
     def memory_layer(self) -> Layer:
-        """Applied to the memory."""
+        """The layer for the memory."""
         return self._memory_layer
 
     @property
     def query_layer(self) -> Layer | None:
-        """Applied to queries."""
+        """The layer for the queries."""
         return self._query_layer
 
     @property
@@ -162,39 +162,39 @@ class _Mechanism(AttentionMechanism):
 
     @property
     def keys(self) -> Any:
-        """What queries are compared with."""
+        """The keys, with which queries are compared."""
         return self._keys
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """Number of sequences."""
         return self._batch_size
 
     @property
     def alignments_size(self) -> Any:
-        """How many alignments there are for a query: the memory's steps."""
+        """Number of alignments for a query, equal to the number of memory steps."""
         return self._alignments_size
 
     @property
     def state_size(self) -> Any:
-        """Size of the state, which is that of the alignments."""
+        """Size of the state, equal to the number of alignments."""
         return self._alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """The first alignments, zeros.
+        """Return the initial alignments, zeros.
 
         Args:
-            batch_size: how many sequences.
-            dtype: the type.
+            batch_size: number of sequences.
+            dtype: the dtype.
         """
         return zeros_of(self._alignments_size, batch_size, dtype)
 
     def initial_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """The first state.
+        """Return the initial state.
 
         Args:
-            batch_size: how many sequences.
-            dtype: the type.
+            batch_size: number of sequences.
+            dtype: the dtype.
         """
         return self.initial_alignments(batch_size, dtype)
 
@@ -205,14 +205,14 @@ class _Mechanism(AttentionMechanism):
         raise NotImplementedError
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments of a query, and the next state.
+        """Return the alignments of a query, and the next state.
 
         Args:
             query: ``[batch, size]``.
             state: the state.
 
         Raises:
-            ValueError: the query has another size than the keys, where these are multiplied.
+            ValueError: query and keys differ in size, in multiplicative attention.
         """
         with variable_scope(None, self._scope, [query]):
             score = self._score(query)
@@ -221,22 +221,22 @@ class _Mechanism(AttentionMechanism):
 
 
 def _plain(probability_fn: Callable[[Any], Any] | None) -> Callable[[Any, Any], Any]:
-    found = probability_fn or softmax
-    return lambda score, _: found(score)
+    function = probability_fn or softmax
+    return lambda score, _: function(score)
 
 
-class BahdanauAttention(_Mechanism):
+class BahdanauAttention(_MemoryMechanism):
     """Additive attention: scores are ``sum(v * tanh(key + query))``.
 
     Args:
         num_units: size of keys and queries.
         memory: ``[batch, time, ...]``.
-        memory_sequence_length: of each sequence, ``[batch]``; None: all are as long.
-        normalize: with a normalized ``v`` and biases.
-        probability_fn: from scores to alignments; None: softmax.
-        score_mask_value: score of what is after a sequence's end; None: minus infinity.
-        dtype: type of the variables; None: float32.
-        custom_key_value_fn: from keys and values to those that are used.
+        memory_sequence_length: length of each sequence, ``[batch]``; None: the full length.
+        normalize: whether to normalise ``v`` and use a bias.
+        probability_fn: converts scores to alignments; None: softmax.
+        score_mask_value: score of positions past a sequence's end; None: minus infinity.
+        dtype: dtype of the variables; None: float32.
+        custom_key_value_fn: transforms keys and values.
         name: name scope of the ops.
     """
 
@@ -282,18 +282,18 @@ class BahdanauAttention(_Mechanism):
         return reduce_sum(normed * tanh(self._keys + query + b), [2])
 
 
-class LuongAttention(_Mechanism):
+class LuongAttention(_MemoryMechanism):
     """Multiplicative attention: scores are the products of keys and query.
 
     Args:
         num_units: size of keys and queries.
         memory: ``[batch, time, ...]``.
-        memory_sequence_length: of each sequence, ``[batch]``; None: all are as long.
-        scale: with a factor, which is learned.
-        probability_fn: from scores to alignments; None: softmax.
-        score_mask_value: score of what is after a sequence's end; None: minus infinity.
-        dtype: type of the variables; None: float32.
-        custom_key_value_fn: from keys and values to those that are used.
+        memory_sequence_length: length of each sequence, ``[batch]``; None: the full length.
+        scale: whether to use a learned factor.
+        probability_fn: converts scores to alignments; None: softmax.
+        score_mask_value: score of positions past a sequence's end; None: minus infinity.
+        dtype: dtype of the variables; None: float32.
+        custom_key_value_fn: transforms keys and values.
         name: name scope of the ops.
     """
 
@@ -341,12 +341,12 @@ class LuongAttention(_Mechanism):
 
 
 def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
-    """The products of all elements so far, of elements from 0 to 1, by their logarithms.
+    """Return the cumulative product of elements from 0 to 1, computed with logarithms.
 
     Args:
         x: the elements.
-        *args: further ones of ``tf.cumsum``.
-        **kwargs: the same by name.
+        *args: further arguments of ``tf.cumsum``.
+        **kwargs: further keyword arguments.
     """
     with name_scope(None, "SafeCumprod", [x]):
         x = convert_to_tensor(x, name="x")
@@ -355,16 +355,16 @@ def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def monotonic_attention(p_choose_i: TensorLike, previous_attention: TensorLike, mode: str) -> Tensor:
-    """Attention that goes forwards only.
+    """Return monotonic attention, which only moves forwards.
 
     Args:
-        p_choose_i: the probability to stop at each step of the memory, ``[batch, time]``.
-        previous_attention: the attention before, ``[batch, time]``.
-        mode: ``"recursive"`` (exact, step by step), ``"parallel"`` (by cumulated sums and products), or ``"hard"``
+        p_choose_i: the probability of stopping at each step of the memory, ``[batch, time]``.
+        previous_attention: the attention of the previous step, ``[batch, time]``.
+        mode: ``"recursive"`` (exact, step by step), ``"parallel"`` (by cumulative sums and products), or ``"hard"``
             (probabilities are 0 or 1).
 
     Raises:
-        ValueError: another mode.
+        ValueError: ``mode`` is unknown.
     """
     p: Any = convert_to_tensor(p_choose_i, name="p_choose_i")
     previous: Any = convert_to_tensor(previous_attention, name="previous_attention")
@@ -393,8 +393,8 @@ def _monotonic(score: Any, previous: Any, noise: float, mode: str, seed: Any) ->
     return monotonic_attention(p, previous, mode)
 
 
-class _Monotonic(_Mechanism):
-    """A mechanism that begins at the memory's first step."""
+class _Monotonic(_MemoryMechanism):
+    """A mechanism that starts at the first step of the memory."""
 
     _forwards: Callable[[Any, Any], Any]
     _bias_start: float
@@ -407,29 +407,29 @@ class _Monotonic(_Mechanism):
         return score + get_variable("attention_score_bias", dtype=query.dtype, initializer=self._bias_start)
 
     def initial_alignments(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """All weight on the first step.
+        """Return the initial alignments, with the whole weight on the first step.
 
         Args:
-            batch_size: how many sequences.
-            dtype: the type.
+            batch_size: number of sequences.
+            dtype: the dtype.
         """
         return one_hot(zeros((batch_size,), dtype=int32), self._alignments_size, dtype=dtype)
 
 
 class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
-    """Additive attention that goes forwards only.
+    """Additive attention that only moves forwards.
 
     Args:
         num_units: size of keys and queries.
         memory: ``[batch, time, ...]``.
-        memory_sequence_length: of each sequence, ``[batch]``; None: all are as long.
-        normalize: with a normalized ``v`` and biases.
-        score_mask_value: score of what is after a sequence's end; None: minus infinity.
-        sigmoid_noise: how much noise is added to scores.
-        sigmoid_noise_seed: of the noise.
-        score_bias_init: what the scores' bias begins with.
+        memory_sequence_length: length of each sequence, ``[batch]``; None: the full length.
+        normalize: whether to normalise ``v`` and use a bias.
+        score_mask_value: score of positions past a sequence's end; None: minus infinity.
+        sigmoid_noise: amount of noise added to the scores.
+        sigmoid_noise_seed: seed of the noise.
+        score_bias_init: initial value of the scores' bias.
         mode: see ``monotonic_attention``.
-        dtype: type of the variables; None: float32.
+        dtype: dtype of the variables; None: float32.
         name: name scope of the ops.
     """
 
@@ -465,19 +465,19 @@ class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
 
 
 class LuongMonotonicAttention(_Monotonic, LuongAttention):
-    """Multiplicative attention that goes forwards only.
+    """Multiplicative attention that only moves forwards.
 
     Args:
         num_units: size of keys and queries.
         memory: ``[batch, time, ...]``.
-        memory_sequence_length: of each sequence, ``[batch]``; None: all are as long.
-        scale: with a factor, which is learned.
-        score_mask_value: score of what is after a sequence's end; None: minus infinity.
-        sigmoid_noise: how much noise is added to scores.
-        sigmoid_noise_seed: of the noise.
-        score_bias_init: what the scores' bias begins with.
+        memory_sequence_length: length of each sequence, ``[batch]``; None: the full length.
+        scale: whether to use a learned factor.
+        score_mask_value: score of positions past a sequence's end; None: minus infinity.
+        sigmoid_noise: amount of noise added to the scores.
+        sigmoid_noise_seed: seed of the noise.
+        score_bias_init: initial value of the scores' bias.
         mode: see ``monotonic_attention``.
-        dtype: type of the variables; None: float32.
+        dtype: dtype of the variables; None: float32.
         name: name scope of the ops.
     """
 
@@ -513,7 +513,7 @@ class LuongMonotonicAttention(_Monotonic, LuongAttention):
 
 
 def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
-    """1 for the largest element along the last axis, 0 for the others.
+    """Return 1 for the largest element along the last axis, 0 for the others.
 
     Args:
         logits: the elements.

@@ -41,44 +41,44 @@ _OTHER_BATCH = (
 )
 
 
-def _shape_check(wanted: Any, tensor: Tensor) -> Operation:
+def _shape_check(target: Any, tensor: Tensor) -> Operation:
     with name_scope(None, "assert_shape", [tensor]) as check_scope:
         actual = shape_of(tensor, name="actual")
         with name_scope(None, "is_shape", [tensor]) as shape_scope:
-            axes = size(wanted)
+            axes = size(target)
             with name_scope(None, "is_rank", [tensor]) as rank_scope:
                 expected = convert_to_tensor(axes, name="expected")
                 has_rank = equal(expected, rank(tensor, name="actual"), name=rank_scope)
-            with name_scope(None, "shape_tensor_equal", [wanted, actual]) as sizes_scope:
-                is_free = equal(wanted, -1)
-                fits = logical_or(is_free, equal(wanted, actual, "equal"), name="exclude_partial_shape")
+            with name_scope(None, "shape_tensor_equal", [target, actual]) as sizes_scope:
+                is_free = equal(target, -1)
+                fits = logical_or(is_free, equal(target, actual, "equal"), name="exclude_partial_shape")
                 has_sizes = reduce_all(fits, name=sizes_scope)
             is_shape = logical_and(has_rank, has_sizes, name=shape_scope)
         what = f"Wrong shape for {tensor.name} [expected] [actual]."
-        return Assert(is_shape, [what, wanted, actual], name=check_scope)
+        return Assert(is_shape, [what, target, actual], name=check_scope)
 
 
 def _with_shape_of(old: Any, new: Any) -> Any:
-    """The new value, checked to be of the old one's shape, when it runs where they are not known."""
+    """Return the new value, checked to have the old one's shape, at run time if shapes are unknown."""
     if not isinstance(old, Tensor) or not isinstance(new, Tensor):
         return new
     scope = f"{new.op.name}/"
-    known = old.shape.as_list() if old.shape.is_fully_defined() else None
-    wanted: Any = known
-    if known is None:
+    static = old.shape.as_list() if old.shape.is_fully_defined() else None
+    expected: Any = static
+    if static is None:
         with name_scope(scope, None, [old, new]):
-            wanted = shape_of(old, name="expected_shape")
+            expected = shape_of(old, name="expected_shape")
     elif new.shape.is_fully_defined():
-        if not new.shape.is_compatible_with(known):
-            raise ValueError(f"Invalid shape for tensor {new.name}, expected {known}, got {new.shape}.")
+        if not new.shape.is_compatible_with(static):
+            raise ValueError(f"Invalid shape for tensor {new.name}, expected {static}, got {new.shape}.")
         return new
     with name_scope(scope, None, [new]):
-        if known == []:
+        if static == []:
             return reshape(new, [])
-        with get_default_graph().control_dependencies([_shape_check(_sizes(wanted), new)]):
+        with get_default_graph().control_dependencies([_shape_check(_sizes(expected), new)]):
             result = identity(new)
-        if known is not None:
-            result.set_shape(known)
+        if static is not None:
+            result.set_shape(static)
         return result
 
 
@@ -90,20 +90,20 @@ class AttentionWrapperState(NamedTuple):
     """The state of a cell with attention."""
 
     cell_state: Any
-    """Of the cell itself."""
+    """State of the inner cell."""
     attention: Any
-    """The attention of the step before."""
+    """Attention of the previous step."""
     time: Any
-    """The step's number, an int32 scalar."""
+    """Index of the step, an int32 scalar."""
     alignments: Any
-    """Of the step before, for each mechanism."""
+    """Alignments of the previous step, for each mechanism."""
     alignment_history: Any
-    """Those of all steps, arrays of tensors; () where they are not kept."""
+    """Alignments of all steps, as tensor arrays; () if they are not kept."""
     attention_state: Any
-    """Of each mechanism."""
+    """State of each mechanism."""
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """The state with other values, which are checked to have the same shapes.
+        """Return the state with some values replaced, after a check of their shapes.
 
         Args:
             **kwargs: the values by name.
@@ -111,12 +111,12 @@ class AttentionWrapperState(NamedTuple):
         Raises:
             ValueError: a value has another shape.
         """
-        found: AttentionWrapperState = nest.map_structure(_with_shape_of, self, self._replace(**kwargs))
-        return found
+        state: AttentionWrapperState = nest.map_structure(_with_shape_of, self, self._replace(**kwargs))
+        return state
 
 
 def _attention(mechanism: Any, output: Any, state: Any, layer: Any) -> tuple[Any, Any, Any]:
-    """Attention, alignments, and the mechanism's next state."""
+    """Return attention, alignments, and the mechanism's next state."""
     alignments, next_state = mechanism(output, state=state)
     context = squeeze(matmul(expand_dims(alignments, 1), mechanism.values), [1])
     return context if layer is None else layer(concat([output, context], 1)), alignments, next_state
@@ -126,30 +126,30 @@ def _joined(inputs: TensorLike, attention: Any) -> Any:
     return concat([inputs, attention], -1)
 
 
-def _listed(given: Any) -> tuple[Any, ...]:
-    return tuple(given) if isinstance(given, (list, tuple)) else (given,)
+def _listed(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
 class AttentionWrapper(RNNCell):
-    """A cell whose outputs go through attention, and whose inputs are joined to the attention before.
+    """A cell with attention: its outputs pass through attention, and its inputs include the previous attention.
 
     Args:
         cell: the cell.
         attention_mechanism: a mechanism, or a list of them.
-        attention_layer_size: size of the attention; None: that of the memory, which then is the attention. A list for
-            several mechanisms.
-        alignment_history: keep the alignments of all steps.
-        cell_input_fn: from inputs and attention to the cell's inputs; None: they are joined.
-        output_attention: give the attention; else the cell's output.
-        initial_cell_state: of the cell; None: zeros.
+        attention_layer_size: size of the attention; None: the context itself is the attention. A list for several
+            mechanisms.
+        alignment_history: whether to keep the alignments of all steps.
+        cell_input_fn: combines inputs and attention to the cell's inputs; None: concatenate them.
+        output_attention: whether to output the attention; otherwise the cell's output.
+        initial_cell_state: state of the cell; None: zeros.
         name: name of the cell.
-        attention_layer: a layer, or a list of them, instead of ``attention_layer_size``.
-        attention_fn: from mechanism, output, its state, and layer to attention, alignments, and its next state.
-        dtype: type of the variables.
+        attention_layer: a layer, or a list of them, in place of ``attention_layer_size``.
+        attention_fn: takes mechanism, output, its state, and layer; returns attention, alignments, and the next state.
+        dtype: dtype of the variables.
 
     Raises:
-        TypeError: the cell is none, or a mechanism, or ``cell_input_fn`` cannot be called.
-        ValueError: another number of sizes or layers than of mechanisms, or both of them.
+        TypeError: the cell or a mechanism has another class, or ``cell_input_fn`` is not callable.
+        ValueError: the numbers of sizes or layers and of mechanisms differ, or both are given.
     """
 
     def __init__(
@@ -185,19 +185,19 @@ class AttentionWrapper(RNNCell):
             sizes = _listed(attention_layer_size)
             self._require_one_each("attention_layer_size", "integer", sizes, mechanisms)
             self._attention_layers = [
-                Dense(units, name="attention_layer", use_bias=False, dtype=one.dtype)
-                for units, one in zip(sizes, mechanisms, strict=True)
+                Dense(units, name="attention_layer", use_bias=False, dtype=m.dtype)
+                for units, m in zip(sizes, mechanisms, strict=True)
             ]
             self._attention_size = sum(sizes)
         elif attention_layer is not None:
             self._attention_layers = list(_listed(attention_layer))
             self._require_one_each("attention_layer", "layer", self._attention_layers, mechanisms)
             self._attention_size = sum(
-                layer.compute_output_shape([None, cell.output_size + one.values.shape[-1].value])[-1].value
-                for layer, one in zip(self._attention_layers, mechanisms, strict=True)
+                layer.compute_output_shape([None, cell.output_size + m.values.shape[-1].value])[-1].value
+                for layer, m in zip(self._attention_layers, mechanisms, strict=True)
             )
         else:
-            self._attention_size = sum(one.values.shape[-1].value for one in mechanisms)
+            self._attention_size = sum(m.values.shape[-1].value for m in mechanisms)
         self._attention_fn = attention_fn or _attention
         self._cell = cell
         self._attention_mechanisms = mechanisms
@@ -212,21 +212,21 @@ class AttentionWrapper(RNNCell):
                 when = f"When constructing AttentionWrapper {self._base_name}"
                 with self._checked(batch_size, when, "initial_cell_state"):
                     self._initial_cell_state = nest.map_structure(
-                        lambda one: identity(one, name="check_initial_cell_state"), initial_cell_state
+                        lambda tensor: identity(tensor, name="check_initial_cell_state"), initial_cell_state
                     )
 
     @staticmethod
-    def _require_one_each(name: str, what: str, given: Sequence[Any], mechanisms: Sequence[Any]) -> None:
-        if len(given) != len(mechanisms):
+    def _require_one_each(name: str, what: str, items: Sequence[Any], mechanisms: Sequence[Any]) -> None:
+        if len(items) != len(mechanisms):
             raise ValueError(
                 f"If provided, {name} must contain exactly one {what} per attention_mechanism, saw: "
-                f"{len(given)} vs {len(mechanisms)}"
+                f"{len(items)} vs {len(mechanisms)}"
             )
 
     def _checked(self, batch_size: Any, when: str, what: str) -> Any:
         message = _OTHER_BATCH.format(when=when, what=what)
         mechanisms = self._attention_mechanisms
-        checks = [assert_equal(batch_size, one.batch_size, message=message) for one in mechanisms]
+        checks = [assert_equal(batch_size, m.batch_size, message=message) for m in mechanisms]
         return get_default_graph().control_dependencies(checks)
 
     def _one_or_all(self, values: Any) -> Any:
@@ -235,7 +235,7 @@ class AttentionWrapper(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """The attention's size, or that of the cell's output."""
+        """Size of the attention, or of the cell's output."""
         return self._attention_size if self._output_attention else self._cell.output_size
 
     @property
@@ -246,17 +246,17 @@ class AttentionWrapper(RNNCell):
             cell_state=self._cell.state_size,
             time=TensorShape([]),
             attention=self._attention_size,
-            alignments=self._one_or_all(one.alignments_size for one in mechanisms),
-            attention_state=self._one_or_all(one.state_size for one in mechanisms),
-            alignment_history=self._one_or_all(one.alignments_size if keeps else () for one in mechanisms),
+            alignments=self._one_or_all(m.alignments_size for m in mechanisms),
+            attention_state=self._one_or_all(m.state_size for m in mechanisms),
+            alignment_history=self._one_or_all(m.alignments_size if keeps else () for m in mechanisms),
         )
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> AttentionWrapperState:
-        """The first state.
+        """Return the initial state.
 
         Args:
-            batch_size: how many sequences; with a ``BeamSearchDecoder`` that times the beam's width.
-            dtype: the type.
+            batch_size: number of sequences; with a ``BeamSearchDecoder``, times the beam width.
+            dtype: the dtype.
         """
         mechanisms = self._attention_mechanisms
         with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
@@ -265,34 +265,34 @@ class AttentionWrapper(RNNCell):
                 state = self._cell.get_initial_state(batch_size=batch_size, dtype=dtype)
             when = f"When calling zero_state of AttentionWrapper {self._base_name}"
             with self._checked(batch_size, when, "the requested batch size"):
-                state = nest.map_structure(lambda one: identity(one, name="checked_cell_state"), state)
-            alignments = [one.initial_alignments(batch_size, dtype) for one in mechanisms]
+                state = nest.map_structure(lambda tensor: identity(tensor, name="checked_cell_state"), state)
+            alignments = [m.initial_alignments(batch_size, dtype) for m in mechanisms]
             return AttentionWrapperState(
                 cell_state=state,
                 time=zeros([], dtype=int32),
                 attention=zeros_of(self._attention_size, batch_size, dtype),
                 alignments=self._one_or_all(alignments),
-                attention_state=self._one_or_all(one.initial_state(batch_size, dtype) for one in mechanisms),
+                attention_state=self._one_or_all(m.initial_state(batch_size, dtype) for m in mechanisms),
                 alignment_history=self._one_or_all(
-                    TensorArray(dtype, size=0, dynamic_size=True, element_shape=one.shape)
+                    TensorArray(dtype, size=0, dynamic_size=True, element_shape=alignment.shape)
                     if self._alignment_history
                     else ()
-                    for one in alignments
+                    for alignment in alignments
                 ),
             )
 
     def call(self, inputs: TensorLike, state: Any) -> tuple[Any, AttentionWrapperState]:
-        """A step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             state: an ``AttentionWrapperState``.
 
         Returns:
-            The attention, or the cell's output, and the next state.
+            The attention or the cell's output, and the next state.
 
         Raises:
-            TypeError: another state.
+            TypeError: ``state`` has another class.
         """
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(

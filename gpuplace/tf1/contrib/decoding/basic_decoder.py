@@ -1,4 +1,4 @@
-"""A cell that is fed by a helper.
+"""A decoder: a cell whose inputs come from a helper.
 
 Source: tensorflow/contrib/seq2seq/python/ops/basic_decoder.py, release 1.15.
 """
@@ -20,55 +20,55 @@ __all__ = ["BasicDecoder", "BasicDecoderOutput"]
 
 
 class BasicDecoderOutput(NamedTuple):
-    """What a step gives."""
+    """Outputs of a step."""
 
     rnn_output: Any
-    """The cell's output, or that of the output layer: ``[batch, size]``."""
+    """Output of the cell or of the output layer: ``[batch, size]``."""
     sample_id: Any
-    """What was chosen by it: ``[batch]``."""
+    """The samples: ``[batch]``."""
 
 
 def require_layer(layer: Any) -> None:
-    """Raises where an output layer is no layer.
+    """Raise TypeError if an output layer is not a layer.
 
     Args:
-        layer: the layer; None: there is none.
+        layer: the layer; None: no layer.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is not a layer.
     """
     if layer is not None and not isinstance(layer, Layer):
         raise TypeError(f"output_layer must be a Layer, received: {type(layer)}")
 
 
 def output_size_of(cell: Any, layer: Any) -> Any:
-    """The size of a step's output.
+    """Return the size of a step's output.
 
     Args:
         cell: the cell.
-        layer: the layer of its output; None: there is none.
+        layer: the output layer; None: no layer.
     """
     size = cell.output_size
     if layer is None:
         return size
 
-    def after(one: Any) -> TensorShape:
-        return layer.compute_output_shape(TensorShape([None]).concatenate(as_shape(one)))[1:]
+    def after(size: Any) -> TensorShape:
+        return layer.compute_output_shape(TensorShape([None]).concatenate(as_shape(size)))[1:]
 
     return nest.map_structure(after, size)
 
 
 class BasicDecoder(Decoder):
-    """Steps of a cell, whose inputs come from a helper.
+    """A decoder that runs a cell, with inputs from a helper.
 
     Args:
         cell: the cell.
-        helper: chooses by the outputs, and gives the next inputs.
-        initial_state: the first state.
-        output_layer: applied to the cell's outputs, such as ``tf.layers.Dense``; None: there is none.
+        helper: samples from the outputs, and provides the next inputs.
+        initial_state: the initial state.
+        output_layer: layer for the cell's outputs, such as ``tf.layers.Dense``; None: no layer.
 
     Raises:
-        TypeError: one of them is none of the kind.
+        TypeError: an argument has another class.
     """
 
     def __init__(self, cell: Any, helper: Helper, initial_state: Any, output_layer: Any = None) -> None:
@@ -83,7 +83,7 @@ class BasicDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """Number of sequences."""
         return self._helper.batch_size
 
     @property
@@ -95,13 +95,13 @@ class BasicDecoder(Decoder):
 
     @property
     def output_dtype(self) -> BasicDecoderOutput:
-        """Types of them."""
+        """Dtypes of a step's outputs."""
         dtype = nest.flatten(self._initial_state)[0].dtype
         of_outputs = nest.map_structure(lambda _: dtype, output_size_of(self._cell, self._output_layer))
         return BasicDecoderOutput(of_outputs, self._helper.sample_ids_dtype)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """Which sequences are finished from the start, the first inputs, and the first state.
+        """Return which sequences are finished from the start, the first inputs, and the initial state.
 
         Args:
             name: ignored.
@@ -112,10 +112,10 @@ class BasicDecoder(Decoder):
     def step(
         self, time: Any, inputs: TensorLike, state: Any, name: str | None = None
     ) -> tuple[Any, Any, Any, Any]:
-        """The outputs of a step, the next state, the next inputs, and which sequences are finished then.
+        """Return the outputs of a step, the next state, the next inputs, and which sequences are finished.
 
         Args:
-            time: its number, an int32 scalar.
+            time: index of the step, an int32 scalar.
             inputs: its inputs.
             state: the state.
             name: name scope of the ops; None: ``BasicDecoderStep``.

@@ -1,10 +1,10 @@
-"""Beam search: the likeliest sequences, of which the best few are followed at each step.
+"""Beam search: the most probable sequences, with a few best ones kept at each step.
 
-    scores of each beam's next symbols  ->  the best of all  ->  which beam each goes on from  ->  next step
+    scores of each beam's next symbols  ->  the best of all  ->  parent beam of each         ->  next step
     symbols and parents of all steps    ->  GatherTree       ->  sequences
 
 Source: tensorflow/contrib/seq2seq/python/ops/beam_search_decoder.py, beam_search_ops.py and
-tensorflow/contrib/seq2seq/ops/beam_search_ops.cc (op and kernels, which are in a library of their own), release 1.15.
+tensorflow/contrib/seq2seq/ops/beam_search_ops.cc (op and kernels, which have their own library), release 1.15.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def gather_tree(
     end_token: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """The sequences of a beam search.
+    """Return the sequences of a beam search.
 
     Args:
         step_ids: the symbol of each beam at each step, int32, ``[time, batch, beams]``.
-        parent_ids: the beam that each goes on from, of the same shape.
-        max_sequence_lengths: how long the longest beam is, int32, ``[batch]``.
-        end_token: what stands after the end of a sequence, an int32 scalar.
+        parent_ids: the beam that each symbol continues, of the same shape.
+        max_sequence_lengths: length of the longest beam, int32, ``[batch]``.
+        end_token: padding after the end of a sequence, an int32 scalar.
         name: name of the op.
 
     Returns:
@@ -93,71 +93,71 @@ def gather_tree(
     )
 
 
-def _tiled(given: Any, multiplier: int) -> Tensor:
-    tensor = convert_to_tensor(given, name="t")
+def _tiled(value: Any, multiplier: int) -> Tensor:
+    tensor = convert_to_tensor(value, name="t")
     sizes = shape_of(tensor)
     axes = tensor.shape.ndims
     if axes is None or axes < 1:
         raise ValueError("t must have statically known rank")
     tiling = [1] * (axes + 1)
     tiling[1] = multiplier
-    known = tensor.shape[0].value
+    static_size = tensor.shape[0].value
     tiled = tile(expand_dims(tensor, 1), tiling)
     tiled = reshape(tiled, concat(([sizes[0] * multiplier], sizes[1:]), 0))
     tiled.set_shape(
-        TensorShape([None if known is None else known * multiplier]).concatenate(tensor.shape[1:])
+        TensorShape([None if static_size is None else static_size * multiplier]).concatenate(tensor.shape[1:])
     )
     return tiled
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Each example of a batch several times, one copy after the other.
+    """Repeat each example of a batch, one copy after the other.
 
     Args:
         t: a tensor ``[batch, ...]`` or a structure of them.
-        multiplier: how many times.
+        multiplier: number of copies.
         name: name scope of the ops.
 
     Raises:
-        ValueError: a rank is not known, or a scalar.
+        ValueError: a rank is unknown, or a tensor is a scalar.
     """
     with name_scope(name, "tile_batch", [*nest.flatten(t), multiplier]):
-        return nest.map_structure(lambda one: _tiled(one, multiplier), t)
+        return nest.map_structure(lambda tensor: _tiled(tensor, multiplier), t)
 
 
 class BeamSearchDecoderState(NamedTuple):
-    """The state of a beam search."""
+    """State of a beam search."""
 
     cell_state: Any
-    """Of the cell, ``[batch, beams, ...]``."""
+    """State of the cell, ``[batch, beams, ...]``."""
     log_probs: Any
-    """Of each beam."""
+    """Log probability of each beam."""
     finished: Any
-    """Which beams are finished."""
+    """Whether each beam is finished."""
     lengths: Any
-    """How long each is, int64."""
+    """Length of each beam, int64."""
     accumulated_attention_probs: Any
-    """Sums of attention so far; () where there is no penalty on them."""
+    """Sums of attention so far; () if there is no coverage penalty."""
 
 
 class BeamSearchDecoderOutput(NamedTuple):
-    """What a step gives, ``[batch, beams]`` each."""
+    """Outputs of a step, ``[batch, beams]`` each."""
 
     scores: Any
-    """Of the beams."""
+    """Scores of the beams."""
     predicted_ids: Any
-    """Their symbols."""
+    """Symbols of the beams."""
     parent_ids: Any
-    """The beams that they go on from."""
+    """The beams that they continue."""
 
 
 class FinalBeamSearchDecoderOutput(NamedTuple):
-    """What a beam search gives."""
+    """Result of a beam search."""
 
     predicted_ids: Any
-    """The symbols of the sequences, the best first, ``[batch, time, beams]``."""
+    """The symbols of the sequences, best first, ``[batch, time, beams]``."""
     beam_search_decoder_output: Any
-    """What the steps gave."""
+    """Outputs of the steps."""
 
 
 def _require_rank(tensor: Any) -> int:
@@ -168,23 +168,23 @@ def _require_rank(tensor: Any) -> int:
 
 
 class BeamSearchDecoder(Decoder):
-    """A cell whose likeliest sequences are looked for.
+    """A decoder that searches for the most probable sequences of a cell.
 
     Args:
         cell: the cell.
-        embedding: the variable of embeddings, or a function from symbols to them.
+        embedding: the embedding variable, or a function from symbols to embeddings.
         start_tokens: the first symbol of each sequence, int32, ``[batch]``.
         end_token: the symbol that ends a sequence, an int32 scalar.
-        initial_state: the first state, ``[batch * beam_width, ...]``: see ``tile_batch``.
-        beam_width: how many sequences are followed for each example.
-        output_layer: applied to the cell's outputs; None: there is none.
-        length_penalty_weight: how much long sequences are favoured; 0: not at all.
-        coverage_penalty_weight: how much it costs to leave out parts of what is attended to.
-        reorder_tensor_arrays: give histories of alignments in the order of the beams.
+        initial_state: the initial state, ``[batch * beam_width, ...]``: see ``tile_batch``.
+        beam_width: number of sequences kept for each example.
+        output_layer: layer for the cell's outputs; None: no layer.
+        length_penalty_weight: how strongly long sequences are favoured; 0: not at all.
+        coverage_penalty_weight: weight of the penalty for parts of the memory without attention.
+        reorder_tensor_arrays: whether to return alignment histories in the order of the beams.
 
     Raises:
-        TypeError: the cell or the layer is none.
-        ValueError: tokens of another rank.
+        TypeError: the cell or the layer has another class.
+        ValueError: a token has another rank.
     """
 
     def __init__(
@@ -224,12 +224,12 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
-        """How many examples there are."""
+        """Number of examples."""
         return self._batch_size
 
     @property
     def tracks_own_finished(self) -> bool:
-        """A beam that is finished may go on, for another takes its place."""
+        """True: a finished beam may continue, because another beam takes its place."""
         return True
 
     @property
@@ -240,13 +240,13 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def output_dtype(self) -> BeamSearchDecoderOutput:
-        """Types of them."""
+        """Dtypes of a step's outputs."""
         dtype = nest.flatten(self._initial_cell_state)[0].dtype
         of_scores = nest.map_structure(lambda _: dtype, output_size_of(self._cell, self._output_layer))
         return BeamSearchDecoderOutput(of_scores, int32, int32)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, BeamSearchDecoderState]:
-        """Of each example's beams only the first is not finished; the first inputs, and the first state.
+        """Return the finished beams (all but the first of each example), the first inputs, and the initial state.
 
         Args:
             name: ignored.
@@ -270,20 +270,20 @@ class BeamSearchDecoder(Decoder):
         return self._finished, self._start_inputs, state
 
     def _known_batch_size(self) -> int | None:
-        known = constant_value(self._batch_size)
-        return None if known is None else int(known)
+        static_size = constant_value(self._batch_size)
+        return None if static_size is None else int(static_size)
 
-    def _merged(self, tensor: TensorLike, inner: Any) -> Tensor:
-        """``[batch * beams, ...]`` of ``[batch, beams, ...]``."""
-        known = self._known_batch_size()
+    def _merge_beams(self, tensor: TensorLike, inner: Any) -> Tensor:
+        """Reshape ``[batch, beams, ...]`` to ``[batch * beams, ...]``."""
+        static_size = self._known_batch_size()
         sizes = shape_of(tensor)
         result = reshape(tensor, concat(([self._batch_size * self._beam_width], sizes[2:]), 0))
-        batch = None if known is None else known * self._beam_width
+        batch = None if static_size is None else static_size * self._beam_width
         result.set_shape(TensorShape([batch]).concatenate(inner))
         return result
 
-    def _apart(self, tensor: TensorLike, inner: Any) -> Tensor:
-        """``[batch, beams, ...]`` of ``[batch * beams, ...]``."""
+    def _split_beams(self, tensor: TensorLike, inner: Any) -> Tensor:
+        """Reshape ``[batch * beams, ...]`` to ``[batch, beams, ...]``."""
         sizes = shape_of(tensor)
         result = reshape(tensor, concat(([self._batch_size, self._beam_width], sizes[1:]), 0))
         expected = TensorShape([self._known_batch_size(), self._beam_width]).concatenate(inner)
@@ -299,48 +299,48 @@ class BeamSearchDecoder(Decoder):
     def _split(self, tensor: TensorLike, inner: Any) -> Any:
         if isinstance(tensor, TensorArray) or _require_rank(tensor) < 1:
             return tensor
-        return self._apart(tensor, _shape_of_size(inner))
+        return self._split_beams(tensor, _shape_of_size(inner))
 
     def _joined(self, tensor: TensorLike, inner: Any) -> Any:
         if isinstance(tensor, TensorArray) or _require_rank(tensor) < 2:
             return tensor
-        return self._merged(tensor, _shape_of_size(inner))
+        return self._merge_beams(tensor, _shape_of_size(inner))
 
     def step(
         self, time: Any, inputs: TensorLike, state: Any, name: str | None = None
     ) -> tuple[Any, Any, Any, Any]:
-        """The outputs of a step, the next state, the next inputs, and which beams are finished then.
+        """Return the outputs of a step, the next state, the next inputs, and which beams are finished.
 
         Args:
-            time: its number, an int32 scalar.
+            time: index of the step, an int32 scalar.
             inputs: its inputs, ``[batch, beams, ...]``.
             state: the state.
             name: name scope of the ops; None: ``BeamSearchDecoderStep``.
         """
         with name_scope(name, "BeamSearchDecoderStep", nest.flatten((time, inputs, state))):
-            inputs = nest.map_structure(lambda one: self._merged(one, one.shape[2:]), inputs)
+            inputs = nest.map_structure(lambda tensor: self._merge_beams(tensor, tensor.shape[2:]), inputs)
             cell_state = nest.map_structure(self._joined, state.cell_state, self._cell.state_size)
             outputs, next_cell_state = self._cell(inputs, cell_state)
-            outputs = nest.map_structure(lambda one: self._apart(one, one.shape[1:]), outputs)
+            outputs = nest.map_structure(lambda tensor: self._split_beams(tensor, tensor.shape[1:]), outputs)
             next_cell_state = nest.map_structure(self._split, next_cell_state, self._cell.state_size)
             if self._output_layer is not None:
                 outputs = self._output_layer(outputs)
-            found, next_state = self._best(time, outputs, next_cell_state, state)
+            step_outputs, next_state = self._best_beams(time, outputs, next_cell_state, state)
             next_inputs = cond(
                 reduce_all(next_state.finished),
                 lambda: self._start_inputs,
-                lambda: self._embedding_fn(found.predicted_ids),
+                lambda: self._embedding_fn(step_outputs.predicted_ids),
             )
-        return found, next_state, next_inputs, next_state.finished
+        return step_outputs, next_state, next_inputs, next_state.finished
 
-    def _best(
+    def _best_beams(
         self, time: Any, logits: Any, next_cell_state: Any, state: BeamSearchDecoderState
     ) -> tuple[BeamSearchDecoderOutput, BeamSearchDecoderState]:
-        """The best beams of all that go on from those there are."""
+        """Return the best of all continuations of the beams."""
         batch_size, width, end_token = self._batch_size, self._beam_width, self._end_token
         known_batch = self._known_batch_size()
         going_on = logical_not(state.finished)
-        log_probs: Any = _after_the_end(log_softmax(logits), end_token, state.finished)
+        log_probs: Any = _mask_finished(log_softmax(logits), end_token, state.finished)
         total: Any = expand_dims(state.log_probs, 2) + log_probs
         symbols = logits.shape[-1].value or shape_of(logits)[-1]
         longer: Any = one_hot(
@@ -363,23 +363,23 @@ class BeamSearchDecoder(Decoder):
         best, words = top_k(flat, k=convert_to_tensor(width, dtype=int32, name="beam_width"))
         best.set_shape([known_batch, width])
         words.set_shape([known_batch, width])
-        probs = self._taken(words, total, width * symbols, [-1], "next_beam_probs")
+        probs = self._gather(words, total, width * symbols, [-1], "next_beam_probs")
         word_ids = cast(mod(words, symbols, name="next_beam_word_ids"), int32)
         beam_ids = cast(words / symbols, int32, name="next_beam_parent_ids")
-        was_finished = self._taken(beam_ids, state.finished, width, [-1])
+        was_finished = self._gather(beam_ids, state.finished, width, [-1])
         finished = logical_or(was_finished, equal(word_ids, end_token), name="next_beam_finished")
         more = cast(logical_not(was_finished), int64)
-        next_lengths = self._taken(beam_ids, state.lengths, width, [-1]) + more
+        next_lengths = self._gather(beam_ids, state.lengths, width, [-1]) + more
         next_accumulated: Any = ()
         if accumulated is not None:
             name = "next_accumulated_attention_probs"
-            next_accumulated = self._taken(beam_ids, accumulated, width, [batch_size * width, -1], name)
+            next_accumulated = self._gather(beam_ids, accumulated, width, [batch_size * width, -1], name)
 
-        def of_parent(one: Any) -> Any:
-            rows = [batch_size * width, -1]  # a product for each part, used or not, as in release 1.15
-            if isinstance(one, TensorArray) or _require_rank(one) < 2:
-                return one
-            return self._taken(beam_ids, one, width, rows)
+        def of_parent(values: Any) -> Any:
+            rows = [batch_size * width, -1]  # one product for each part, used or not, as in release 1.15
+            if isinstance(values, TensorArray) or _require_rank(values) < 2:
+                return values
+            return self._gather(beam_ids, values, width, rows)
 
         following = BeamSearchDecoderState(
             cell_state=nest.map_structure(of_parent, next_cell_state),
@@ -403,10 +403,10 @@ class BeamSearchDecoder(Decoder):
         coverage = coverage * cast(finished, float32)
         return scores + expand_dims(coverage * weight, 2)
 
-    def _taken(
+    def _gather(
         self, beams: Any, values: Any, stride: Any, rows: list[Any], name: str | None = None
     ) -> Tensor:
-        """Values of chosen beams."""
+        """Return the values of the chosen beams."""
         with name_scope(name, "tensor_gather_helper"):
             starts = expand_dims(range_of(self._batch_size) * stride, 1)
             at = reshape(beams + starts, [-1])
@@ -418,28 +418,28 @@ class BeamSearchDecoder(Decoder):
             return output
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """The sequences, and the last state.
+        """Return the sequences, and the final state.
 
         Args:
-            outputs: of all steps.
-            final_state: after the last.
-            sequence_lengths: ignored: the state has those of the beams.
+            outputs: outputs of all steps.
+            final_state: state after the last step.
+            sequence_lengths: ignored: the state has the lengths of the beams.
         """
         longest = cast(reduce_max(final_state.lengths, axis=1), int32)
         ids = gather_tree(outputs.predicted_ids, outputs.parent_ids, longest, self._end_token)
         if self._reorders:
             ordered = nest.map_structure(
-                lambda one: self._ordered(one, outputs.parent_ids, final_state.lengths),
+                lambda tensor: self._ordered(tensor, outputs.parent_ids, final_state.lengths),
                 final_state.cell_state,
             )
             final_state = final_state._replace(cell_state=ordered)
         return FinalBeamSearchDecoderOutput(ids, outputs), final_state
 
     def _ordered(self, array: Any, parent_ids: Any, lengths: TensorLike) -> Any:
-        """A history in the order of the beams, where it can be brought into it."""
+        """Return a history in the order of the beams, if it can be reordered."""
         if not isinstance(array, TensorArray):
             return array
-        shape, width, known = array.element_shape, self._beam_width, self._known_batch_size()
+        shape, width, static_size = array.element_shape, self._beam_width, self._known_batch_size()
         if shape.ndims is None or shape.ndims < 1:
             tf_logging.warning(
                 "The TensorArray %s in the cell state is not amenable to sorting based on the beam search result. For "
@@ -449,21 +449,21 @@ class BeamSearchDecoder(Decoder):
                 shape,
             )
             return array
-        if known is not None and shape[0].value is not None:
+        if static_size is not None and shape[0].value is not None:
             second = shape[1].value if shape.ndims >= 2 else None
-            is_merged = shape[0].value == known * width
-            if not is_merged or (second is not None and (shape[0].value != known or second != width)):
+            is_merged = shape[0].value == static_size * width
+            if not is_merged or (second is not None and (shape[0].value != static_size or second != width)):
                 tf_logging.warning(
                     "TensorArray reordering expects elements to be reshapable to %s which is incompatible with the "
                     "current shape %s. Consider setting reorder_tensor_arrays to False to disable TensorArray "
                     "reordering during the beam search.",
-                    TensorShape([known, width, None]),
+                    TensorShape([static_size, width, None]),
                     shape,
                 )
                 return array
         steps = array.stack()
         with get_default_graph().control_dependencies([self._fitting(steps)]):
-            return _along_the_tree(steps, parent_ids, lengths)
+            return _trace_parents(steps, parent_ids, lengths)
 
     def _fitting(self, steps: Tensor) -> Operation:
         batch_size, width = self._batch_size, self._beam_width
@@ -483,15 +483,15 @@ class BeamSearchDecoder(Decoder):
         )
 
 
-def _shape_of_size(given: Any) -> TensorShape:
-    """A size of a state as a shape; one that is a tensor is known as far as its value is."""
-    if isinstance(given, Tensor):
-        return as_shape(constant_value(given))
-    return as_shape(given)
+def _shape_of_size(size: Any) -> TensorShape:
+    """Return a state size as a shape; for a tensor, as far as its value is known."""
+    if isinstance(size, Tensor):
+        return as_shape(constant_value(size))
+    return as_shape(size)
 
 
-def _along_the_tree(steps: Tensor, parent_ids: Any, lengths: TensorLike) -> Tensor:
-    """What each beam's sequence had at each step, of what the beams had that were there then."""
+def _trace_parents(steps: Tensor, parent_ids: Any, lengths: TensorLike) -> Tensor:
+    """Return the values of each beam's sequence at each step, by following the parent beams."""
     max_time, batch_size, width = (
         size.value or shape_of(parent_ids)[axis] for axis, size in enumerate(parent_ids.shape)
     )
@@ -506,40 +506,40 @@ def _along_the_tree(steps: Tensor, parent_ids: Any, lengths: TensorLike) -> Tens
     rows = transpose(rows, perm=[1, 0, 2])
     indices = stack([times, rows, ordered], -1)
     sizes = shape_of(steps)
-    apart = reshape(steps, [max_time, batch_size, width, -1])
-    return reshape(gather_nd(apart, indices), sizes)
+    by_beam = reshape(steps, [max_time, batch_size, width, -1])
+    return reshape(gather_nd(by_beam, indices), sizes)
 
 
 def _mean_over_last(parts: Any) -> Any:
-    return reduce_mean(concat([expand_dims(one, -1) for one in parts], -1), -1)
+    return reduce_mean(concat([expand_dims(tensor, -1) for tensor in parts], -1), -1)
 
 
 def _attention_of(cell_state: Any, weight: Any) -> Any:
-    """What was attended to, where that counts; None where it does not."""
+    """Return the alignments if they affect the scores; otherwise None."""
     if isinstance(weight, float | int) and weight == 0.0:
         return None
     states = [cell_state] if isinstance(cell_state, AttentionWrapperState) else cell_state
-    found = [
-        _mean_over_last(one.alignments) if isinstance(one.alignments, tuple) else one.alignments
-        for one in (states if isinstance(states, (list, tuple)) else ())
-        if isinstance(one, AttentionWrapperState)
+    alignments = [
+        _mean_over_last(state.alignments) if isinstance(state.alignments, tuple) else state.alignments
+        for state in (states if isinstance(states, (list, tuple)) else ())
+        if isinstance(state, AttentionWrapperState)
     ]
-    if not found:
+    if not alignments:
         raise ValueError("coverage_penalty_weight must be 0.0 if no cell is attentional.")
-    return found[0] if len(found) == 1 else _mean_over_last(found)
+    return alignments[0] if len(alignments) == 1 else _mean_over_last(alignments)
 
 
 def _length_penalty(lengths: TensorLike, factor: Any) -> Any:
     weight: Any = convert_to_tensor(factor, name="penalty_factor")
     weight.set_shape(())
-    known = constant_value(weight)
-    if known is not None and known == 0:
+    static_weight = constant_value(weight)
+    if static_weight is not None and static_weight == 0:
         return 1.0
     return div((5.0 + cast(lengths, float32)) ** weight, (5.0 + 1.0) ** weight)
 
 
-def _after_the_end(log_probs: Any, end_token: Any, finished: Any) -> Tensor:
-    """Beams that are finished can only end again."""
+def _mask_finished(log_probs: Any, end_token: Any, finished: Any) -> Tensor:
+    """Return the log probabilities, changed so that finished beams can only end again."""
     symbols = shape_of(log_probs)[2]
     row = one_hot(
         end_token,

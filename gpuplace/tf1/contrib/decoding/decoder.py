@@ -1,4 +1,4 @@
-"""Decoders, and the loop that runs one until all its sequences are over.
+"""Decoders, and the loop that runs one until all of its sequences are finished.
 
     initialize  ->  while not all are finished: step  ->  outputs, one after another  ->  finalize
 
@@ -32,11 +32,11 @@ __all__ = ["Decoder", "dynamic_decode"]
 
 
 class Decoder(ABC):
-    """To be derived from: makes the outputs of sequences, step by step."""
+    """Base class of decoders: compute the outputs of sequences, step by step."""
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """Number of sequences."""
         raise NotImplementedError
 
     @property
@@ -46,12 +46,12 @@ class Decoder(ABC):
 
     @property
     def output_dtype(self) -> Any:
-        """Types of them, in the same structure."""
+        """Dtypes of a step's outputs, in the same structure."""
         raise NotImplementedError
 
     @abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """Which sequences are finished from the start, the first inputs, and the first state.
+        """Return which sequences are finished from the start, the first inputs, and the initial state.
 
         Args:
             name: name scope of the ops.
@@ -61,36 +61,36 @@ class Decoder(ABC):
     def step(
         self, time: Any, inputs: TensorLike, state: Any, name: str | None = None
     ) -> tuple[Any, Any, Any, Any]:
-        """The outputs of a step, the next state, the next inputs, and which sequences are finished then.
+        """Return the outputs of a step, the next state, the next inputs, and which sequences are finished.
 
         Args:
-            time: its number, an int32 scalar.
+            time: index of the step, an int32 scalar.
             inputs: its inputs.
             state: the state.
             name: name scope of the ops.
         """
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """Outputs and state as they are given in the end.
+        """Return the final form of outputs and state.
 
         Args:
-            outputs: of all steps.
-            final_state: after the last.
-            sequence_lengths: of each sequence.
+            outputs: outputs of all steps.
+            final_state: state after the last step.
+            sequence_lengths: length of each sequence.
         """
         raise NotImplementedError
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether a sequence that is finished may go on when ``step`` says so."""
+        """Whether a finished sequence may continue if ``step`` says so."""
         return False
 
 
 def _element_shape(batch_size: Any, size: Any) -> TensorShape | None:
     if not isinstance(size, TensorShape) or size.ndims == 0:
         return None
-    known = constant_value(convert_to_tensor(batch_size, name="batch_size"))
-    return TensorShape([None if known is None else int(known)]).concatenate(size)
+    static_size = constant_value(convert_to_tensor(batch_size, name="batch_size"))
+    return TensorShape([None if static_size is None else int(static_size)]).concatenate(size)
 
 
 def dynamic_decode(
@@ -102,23 +102,23 @@ def dynamic_decode(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Tensor]:
-    """Runs a decoder until all sequences are finished.
+    """Run a decoder until all sequences are finished.
 
     Args:
         decoder: the decoder.
-        output_time_major: give outputs with time first, ``[time, batch, ...]``.
-        impute_finished: sequences that are finished give zeros, and keep their state.
-        maximum_iterations: how many steps at most, an int32 scalar; None: as many as it takes.
-        parallel_iterations: how many steps may run at a time.
+        output_time_major: whether to return outputs with time first, ``[time, batch, ...]``.
+        impute_finished: whether finished sequences return zeros, and keep their state.
+        maximum_iterations: maximum number of steps, an int32 scalar; None: no limit.
+        parallel_iterations: number of steps that may run in parallel.
         swap_memory: ignored.
-        scope: variable scope; None: ``decoder``.
+        scope: the variable scope; None: ``decoder``.
 
     Returns:
-        The outputs of all steps, ``[batch, time, ...]``, the last state, and the length of each sequence, int32.
+        The outputs of all steps, ``[batch, time, ...]``, the final state, and the length of each sequence, int32.
 
     Raises:
-        TypeError: ``decoder`` is none.
-        ValueError: ``maximum_iterations`` is no scalar.
+        TypeError: ``decoder`` is not a decoder.
+        ValueError: ``maximum_iterations`` is not a scalar.
     """
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
@@ -169,7 +169,7 @@ def dynamic_decode(
                     lambda out, zero: where(finished, zero, out), outputs, no_outputs
                 )
                 next_state = nest.map_structure(kept, next_state, state)
-            arrays = nest.map_structure(lambda one, out: one.write(time, out), arrays, outputs)
+            arrays = nest.map_structure(lambda array, out: array.write(time, out), arrays, outputs)
             return time + 1, arrays, next_state, next_inputs, next_finished, next_lengths
 
         _, arrays, state, _, _, lengths = while_loop(
@@ -180,7 +180,7 @@ def dynamic_decode(
             maximum_iterations=longest,
             swap_memory=swap_memory,
         )
-        outputs = nest.map_structure(lambda one: one.stack(), arrays)
+        outputs = nest.map_structure(lambda array: array.stack(), arrays)
         if type(decoder).finalize is not Decoder.finalize:
             outputs, state = decoder.finalize(outputs, state, lengths)
         if not output_time_major:

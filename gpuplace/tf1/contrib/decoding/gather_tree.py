@@ -1,4 +1,4 @@
-"""The sequences of a beam search, by the beam that each symbol goes on from: from the last step back to the first.
+"""The sequences of a beam search, found by following each symbol's parent beam from the last step to the first.
 
 Source: tensorflow/contrib/seq2seq/kernels/beam_search_ops.cc, release 1.15.
 """
@@ -33,18 +33,18 @@ def _gather_tree(
 ) -> Array:
     if step_ids.ndim != 3:
         raise InvalidArgumentError.of(f"step_ids must be a 3-tensor, saw shape: {list(step_ids.shape)}")
-    for name, given, shape in (
+    for name, value, shape in (
         ("parent_ids", parent_ids, step_ids.shape),
         ("max_sequence_lengths", max_sequence_lengths, step_ids.shape[1:2]),
     ):
-        if given.shape != shape:
+        if value.shape != shape:
             raise InvalidArgumentError.of(
-                f"{name} shape must be {list(shape)}, but saw shape: {list(given.shape)}"
+                f"{name} shape must be {list(shape)}, but saw shape: {list(value.shape)}"
             )
     if np.ndim(end_token) != 0:
         raise InvalidArgumentError.of(f"end_token must be a scalar, saw shape: {list(end_token.shape)}")
     steps, parents, lengths = (
-        np.asarray(on_host(one)) for one in (step_ids, parent_ids, max_sequence_lengths)
+        np.asarray(on_host(array)) for array in (step_ids, parent_ids, max_sequence_lengths)
     )
     end = int(end_token)
     max_time, batch, width = steps.shape
@@ -53,16 +53,16 @@ def _gather_tree(
         last = min(max_time, int(lengths[row])) - 1
         if last < 0:
             continue
-        found = beams[:, row]
+        sequences = beams[:, row]
         chosen = np.arange(width)
         for time in range(last, -1, -1):
-            found[time] = steps[time, row, chosen]
+            sequences[time] = steps[time, row, chosen]
             chosen = parents[time, row, chosen]
-            if time and ((chosen < 0) | (chosen >= width)).any():  # those of the first step lead nowhere
+            if time and ((chosen < 0) | (chosen >= width)).any():  # the first step has no parents
                 beam = int(np.flatnonzero((chosen < 0) | (chosen >= width))[0])
                 raise InvalidArgumentError.of(
                     f"Saw invalid parent id {int(chosen[beam])} at (batch, time, beam) == ({row}, {time}, {beam})"
                 )
-        ended = np.cumsum(found[: last + 1] == end, axis=0) > 0
-        found[: last + 1][ended] = end
+        ended = np.cumsum(sequences[: last + 1] == end, axis=0) > 0
+        sequences[: last + 1][ended] = end
     return xp.asarray(beams)

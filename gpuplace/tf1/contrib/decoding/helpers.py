@@ -1,8 +1,8 @@
-"""Helpers: what a decoder chooses by its outputs, and what it is fed next.
+"""Helpers: sample from a decoder's outputs, and provide its next inputs.
 
     TrainingHelper            the true sequence
-    GreedyEmbeddingHelper     the embedding of the likeliest symbol, until the end token
-    SampleEmbeddingHelper     that of a symbol drawn by the outputs
+    GreedyEmbeddingHelper     the embedding of the most probable symbol, until the end token
+    SampleEmbeddingHelper     the embedding of a symbol sampled from the outputs
 
 Source: tensorflow/contrib/seq2seq/python/ops/helper.py, release 1.15.
 """
@@ -44,25 +44,25 @@ __all__ = [
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
-    """From symbols to their embeddings.
+    """Return a function from symbols to their embeddings.
 
     Args:
-        embedding: such a function, or the variable that holds them.
+        embedding: such a function, or the embedding variable.
     """
     return embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
 
 
 def _draws(draw: Callable[[Any], Any], shape: Any) -> Tensor:
-    """Samples in the shape that is wanted, () or a number of them, of a function that draws some."""
+    """Return samples of a function in the requested shape, () or a number of samples."""
     with name_scope(None, "call_sampler", [shape]):
-        wanted = convert_to_tensor(shape, dtype=int32, name="sample_shape")
-        missing = cast(equal(rank(wanted), 0), int32)
-        wanted = reshape(wanted, pad(shape_of(wanted), paddings=[[missing, 0]], constant_values=1))
-        samples = draw(reduce_prod(wanted))
+        target = convert_to_tensor(shape, dtype=int32, name="sample_shape")
+        missing = cast(equal(rank(target), 0), int32)
+        target = reshape(target, pad(shape_of(target), paddings=[[missing, 0]], constant_values=1))
+        samples = draw(reduce_prod(target))
         count = 1 if shape == () else constant_value(shape)
         samples.set_shape(TensorShape([count]).concatenate(samples.shape[1:]))
         inner = shape_of(samples)[1:]
-        result = reshape(samples, concat([wanted, inner], 0))
+        result = reshape(samples, concat([target, inner], 0))
         result.set_shape(TensorShape([] if shape == () else [count]).concatenate(samples.shape[1:]))
         return result
 
@@ -96,26 +96,26 @@ def _symbols(logits: Tensor, seed: int | None) -> Tensor:
 
 
 class Helper(ABC):
-    """To be derived from: chooses by a decoder's outputs, and feeds it."""
+    """Base class of helpers: sample from a decoder's outputs, and provide its inputs."""
 
     @property
     @abstractmethod
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """Number of sequences."""
 
     @property
     @abstractmethod
     def sample_ids_shape(self) -> Any:
-        """Shape of what is chosen for a sequence."""
+        """Shape of a sequence's sample."""
 
     @property
     @abstractmethod
     def sample_ids_dtype(self) -> Any:
-        """Type of it."""
+        """Dtype of the samples."""
 
     @abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Which sequences are finished from the start, and the first inputs.
+        """Return which sequences are finished from the start, and the first inputs.
 
         Args:
             name: name scope of the ops.
@@ -123,12 +123,12 @@ class Helper(ABC):
 
     @abstractmethod
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """What is chosen.
+        """Return the samples.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
             name: name scope of the ops.
         """
 
@@ -136,19 +136,19 @@ class Helper(ABC):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the next inputs, and the next state.
+        """Return which sequences are finished, the next inputs, and the next state.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
-            sample_ids: what was chosen.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
+            sample_ids: the samples.
             name: name scope of the ops.
         """
 
 
 class _SizedHelper(Helper):
-    """What has its sizes in attributes; an integer is chosen for a sequence where nothing else is said."""
+    """A helper with its sizes in attributes; a sample is an integer by default."""
 
     _batch_size: Any
     _shape = TensorShape([])
@@ -156,29 +156,29 @@ class _SizedHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """Number of sequences."""
         return self._batch_size
 
     @property
     def sample_ids_shape(self) -> Any:
-        """Shape of what is chosen for a sequence."""
+        """Shape of a sequence's sample."""
         return self._shape
 
     @property
     def sample_ids_dtype(self) -> Any:
-        """Type of it."""
+        """Dtype of the samples."""
         return self._dtype
 
 
 class CustomHelper(_SizedHelper):
-    """A helper by three functions.
+    """A helper made of three functions.
 
     Args:
-        initialize_fn: which sequences are finished from the start, and the first inputs.
-        sample_fn: from ``time``, ``outputs``, and ``state`` to what is chosen.
-        next_inputs_fn: from these and ``sample_ids`` to which are finished, the next inputs, and the next state.
-        sample_ids_shape: of what is chosen for a sequence; None: a scalar.
-        sample_ids_dtype: of it; None: int32.
+        initialize_fn: returns which sequences are finished from the start, and the first inputs.
+        sample_fn: takes ``time``, ``outputs`` and ``state``; returns the samples.
+        next_inputs_fn: takes these and ``sample_ids``; returns which sequences are finished, the next inputs and state.
+        sample_ids_shape: shape of a sequence's sample; None: a scalar.
+        sample_ids_dtype: dtype of the samples; None: int32.
     """
 
     def __init__(
@@ -198,13 +198,13 @@ class CustomHelper(_SizedHelper):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are; it is known once they are initialised."""
+        """Number of sequences, known after ``initialize``."""
         if self._batch_size is None:
             raise ValueError("batch_size accessed before initialize was called")
         return self._batch_size
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Which sequences are finished from the start, and the first inputs.
+        """Return which sequences are finished from the start, and the first inputs.
 
         Args:
             name: name scope of the ops.
@@ -216,12 +216,12 @@ class CustomHelper(_SizedHelper):
         return finished, inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """What is chosen.
+        """Return the samples.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
             name: name scope of the ops.
         """
         with name_scope(name, f"{type(self).__name__}Sample", nest.flatten((time, outputs, state))):
@@ -230,38 +230,38 @@ class CustomHelper(_SizedHelper):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the next inputs, and the next state.
+        """Return which sequences are finished, the next inputs, and the next state.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
-            sample_ids: what was chosen.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
+            sample_ids: the samples.
             name: name scope of the ops.
         """
         with name_scope(name, f"{type(self).__name__}NextInputs", nest.flatten((time, outputs, state))):
-            found: tuple[Any, Any, Any] = self._next_inputs_fn(
+            result: tuple[Any, Any, Any] = self._next_inputs_fn(
                 time=time, outputs=outputs, state=state, sample_ids=sample_ids
             )
-            return found
+            return result
 
 
 def _array_of(values: Tensor) -> TensorArray:
-    made = TensorArray(dtype=values.dtype, size=shape_of(values)[0], element_shape=values.shape[1:])
-    return made.unstack(values)
+    array = TensorArray(dtype=values.dtype, size=shape_of(values)[0], element_shape=values.shape[1:])
+    return array.unstack(values)
 
 
 class TrainingHelper(_SizedHelper):
-    """Feeds the true sequences.
+    """A helper that feeds the true sequences.
 
     Args:
         inputs: ``[batch, time, ...]``.
-        sequence_length: of each, int32, ``[batch]``.
-        time_major: the inputs are ``[time, batch, ...]``.
+        sequence_length: length of each sequence, int32, ``[batch]``.
+        time_major: whether the inputs are ``[time, batch, ...]``.
         name: name scope of the ops; None: ``TrainingHelper``.
 
     Raises:
-        ValueError: ``sequence_length`` is no vector.
+        ValueError: ``sequence_length`` is not a vector.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class TrainingHelper(_SizedHelper):
             if self._lengths.shape.ndims != 1:
                 shape = self._lengths.shape
                 raise ValueError(f"Expected sequence_length to be a vector, but received shape: {shape}")
-            self._zeros = nest.map_structure(lambda one: zeros_like(one[0, :]), steps)
+            self._zeros = nest.map_structure(lambda tensor: zeros_like(tensor[0, :]), steps)
             self._batch_size = size(sequence_length)
 
     @property
@@ -291,11 +291,11 @@ class TrainingHelper(_SizedHelper):
 
     @property
     def sequence_length(self) -> Tensor:
-        """The length of each."""
+        """Length of each sequence."""
         return self._lengths
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Which sequences are finished from the start, and the first inputs.
+        """Return which sequences are finished from the start, and the first inputs.
 
         Args:
             name: name scope of the ops.
@@ -310,11 +310,11 @@ class TrainingHelper(_SizedHelper):
             return finished, inputs
 
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
-        """The likeliest symbol, which is not fed.
+        """Return the most probable symbols, which are not fed.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
+            time: index of the step.
+            outputs: outputs of the step.
             state: ignored.
             name: name scope of the ops.
         """
@@ -324,12 +324,12 @@ class TrainingHelper(_SizedHelper):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the true next inputs, and the state.
+        """Return which sequences are finished, the true next inputs, and the state.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
             sample_ids: ignored.
             name: name scope of the ops.
         """
@@ -345,31 +345,31 @@ class TrainingHelper(_SizedHelper):
 
 
 def _probability(given: Any) -> Tensor:
-    found = convert_to_tensor(given, name="sampling_probability")
-    if found.shape.ndims not in (0, 1):
+    probability = convert_to_tensor(given, name="sampling_probability")
+    if probability.shape.ndims not in (0, 1):
         raise ValueError(
-            f"sampling_probability must be either a scalar or a vector. saw shape: {found.shape}"
+            f"sampling_probability must be either a scalar or a vector. saw shape: {probability.shape}"
         )
-    return found
+    return probability
 
 
-def _mixed(rows: Any, made: Any, others: Any, true_rows: Any, true: Any) -> Tensor:
-    """Rows that were made, and the true ones, each in its place."""
+def _mixed(rows: Any, sampled: Any, true_indices: Any, true_rows: Any, true: Any) -> Tensor:
+    """Merge sampled rows and true rows, each in its place."""
     sizes = shape_of(true)
-    return scatter_nd(rows, made, sizes) + scatter_nd(others, true_rows, sizes)
+    return scatter_nd(rows, sampled, sizes) + scatter_nd(true_indices, true_rows, sizes)
 
 
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
-    """Feeds the true sequences, and with some probability the embedding of a symbol drawn by the outputs.
+    """A helper that feeds the true sequences or, with some probability, embeddings of sampled symbols.
 
     Args:
         inputs: ``[batch, time, ...]``.
-        sequence_length: of each, int32, ``[batch]``.
-        embedding: the variable of embeddings, or a function from symbols to them.
-        sampling_probability: how often a symbol is drawn, a scalar or ``[batch]``.
-        time_major: the inputs are ``[time, batch, ...]``.
-        seed: of the symbols.
-        scheduling_seed: of whether one is drawn.
+        sequence_length: length of each sequence, int32, ``[batch]``.
+        embedding: the embedding variable, or a function from symbols to embeddings.
+        sampling_probability: probability of sampling a symbol, a scalar or ``[batch]``.
+        time_major: whether the inputs are ``[time, batch, ...]``.
+        seed: seed of the symbols.
+        scheduling_seed: seed of the decision to sample.
         name: name scope of the ops.
 
     Raises:
@@ -395,12 +395,12 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
             super().__init__(inputs, sequence_length, time_major, name)
 
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
-        """The symbols drawn, -1 where the true input is fed.
+        """Return the sampled symbols, -1 where the true input is fed.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
             name: name scope of the ops.
         """
         values = nest.flatten((time, outputs, state))
@@ -411,13 +411,13 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the next inputs, and the state.
+        """Return which sequences are finished, the next inputs, and the state.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
-            sample_ids: the symbols drawn.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
+            sample_ids: the sampled symbols.
             name: name scope of the ops.
         """
         values = nest.flatten((time, outputs, state, sample_ids))
@@ -426,25 +426,25 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
             def mixed() -> Any:
                 rows = cast(where(sample_ids > -1), int32)
-                others = cast(where(sample_ids <= -1), int32)
+                true_indices = cast(where(sample_ids <= -1), int32)
                 symbols = gather_nd(sample_ids, rows)
-                true_rows = gather_nd(true, others)
-                return _mixed(rows, self._embedding_fn(symbols), others, true_rows, true)
+                true_rows = gather_nd(true, true_indices)
+                return _mixed(rows, self._embedding_fn(symbols), true_indices, true_rows, true)
 
             return finished, cond(reduce_all(finished), lambda: true, mixed), state
 
 
 class ScheduledOutputTrainingHelper(TrainingHelper):
-    """Feeds the true sequences, and with some probability the decoder's own output.
+    """A helper that feeds the true sequences or, with some probability, the decoder's own output.
 
     Args:
         inputs: ``[batch, time, ...]``.
-        sequence_length: of each, int32, ``[batch]``.
-        sampling_probability: how often the output is fed, a scalar or ``[batch]``.
-        time_major: the inputs are ``[time, batch, ...]``.
-        seed: of that.
-        next_inputs_fn: from outputs to inputs; None: they are fed as they are.
-        auxiliary_inputs: what is joined to the inputs, of the same axes.
+        sequence_length: length of each sequence, int32, ``[batch]``.
+        sampling_probability: probability of feeding the output, a scalar or ``[batch]``.
+        time_major: whether the inputs are ``[time, batch, ...]``.
+        seed: seed of this decision.
+        next_inputs_fn: converts outputs to inputs; None: the outputs themselves.
+        auxiliary_inputs: tensors to concatenate to the inputs, with the same axes.
         name: name scope of the ops.
 
     Raises:
@@ -478,35 +478,35 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             super().__init__(inputs, sequence_length, time_major, name)
 
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
-        """Whether the output is fed, 0 or 1.
+        """Return whether the output is fed, 0 or 1.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
             name: name scope of the ops.
         """
         with name_scope(name, "ScheduledOutputTrainingHelperSample", nest.flatten((time, outputs, state))):
             return _coins(self._sampling_probability, int32, self.batch_size, self._seed)
 
-    def _with_auxiliary(self, made: Any, time: Any, rows: Any = None) -> Any:
+    def _with_auxiliary(self, inputs: Any, time: Any, rows: Any = None) -> Any:
         if self._auxiliary is None:
-            return made
+            return inputs
         following = time + 1
         more = nest.map_structure(lambda array: array.read(following), self._auxiliary)
         if rows is not None:
             more = gather_nd(more, rows)
-        return nest.map_structure(lambda x, y: concat((x, y), -1), made, more)
+        return nest.map_structure(lambda x, y: concat((x, y), -1), inputs, more)
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the next inputs, and the state.
+        """Return which sequences are finished, the next inputs, and the state.
 
         Args:
-            time: the step's number.
-            outputs: its outputs.
-            state: the state after it.
+            time: index of the step.
+            outputs: outputs of the step.
+            state: state after the step.
             sample_ids: whether the output is fed.
             name: name scope of the ops.
         """
@@ -519,11 +519,11 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
                 if self._next_inputs_fn is None:
                     return where(chosen, self._with_auxiliary(outputs, time), true)
                 rows = cast(where(chosen), int32)
-                others = cast(where(logical_not(chosen)), int32)
-                made = gather_nd(outputs, rows)
-                true_rows = gather_nd(true, others)
-                made = self._with_auxiliary(self._next_inputs_fn(made), time, rows)
-                return _mixed(rows, made, others, true_rows, true)
+                true_indices = cast(where(logical_not(chosen)), int32)
+                sampled = gather_nd(outputs, rows)
+                true_rows = gather_nd(true, true_indices)
+                sampled = self._with_auxiliary(self._next_inputs_fn(sampled), time, rows)
+                return _mixed(rows, sampled, true_indices, true_rows, true)
 
             all_finished = reduce_all(finished)
             none_chosen = logical_not(reduce_any(chosen))
@@ -531,7 +531,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 
 
 def _start(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor, Any]:
-    """Start tokens, end token and batch size."""
+    """Return the start tokens, the end token and the batch size."""
     starts = convert_to_tensor(start_tokens, dtype=int32, name="start_tokens")
     end = convert_to_tensor(end_token, dtype=int32, name="end_token")
     if starts.shape.ndims != 1:
@@ -543,15 +543,15 @@ def _start(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor, Any]:
 
 
 class GreedyEmbeddingHelper(_SizedHelper):
-    """Feeds the embedding of the likeliest symbol.
+    """A helper that feeds the embedding of the most probable symbol.
 
     Args:
-        embedding: the variable of embeddings, or a function from symbols to them.
+        embedding: the embedding variable, or a function from symbols to embeddings.
         start_tokens: the first symbol of each sequence, int32, ``[batch]``.
         end_token: the symbol that ends a sequence, an int32 scalar.
 
     Raises:
-        ValueError: one of them has another rank.
+        ValueError: a token has another rank.
     """
 
     def __init__(self, embedding: Any, start_tokens: TensorLike, end_token: TensorLike) -> None:
@@ -560,7 +560,7 @@ class GreedyEmbeddingHelper(_SizedHelper):
         self._start_inputs = self._embedding_fn(self._start_tokens)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """No sequence is finished; the embeddings of the start tokens.
+        """Return that no sequence is finished, and the embeddings of the start tokens.
 
         Args:
             name: ignored.
@@ -568,7 +568,7 @@ class GreedyEmbeddingHelper(_SizedHelper):
         return tile([False], [self._batch_size]), self._start_inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """The likeliest symbols.
+        """Return the most probable symbols.
 
         Args:
             time: ignored.
@@ -577,7 +577,7 @@ class GreedyEmbeddingHelper(_SizedHelper):
             name: ignored.
 
         Raises:
-            TypeError: the outputs are no tensor.
+            TypeError: ``outputs`` is not a tensor.
         """
         return argmax(self._logits(outputs), axis=-1, output_type=int32)
 
@@ -589,7 +589,7 @@ class GreedyEmbeddingHelper(_SizedHelper):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are at their end token, the symbols' embeddings, and the state.
+        """Return which sequences are at their end token, the embeddings of the symbols, and the state.
 
         Args:
             time: ignored.
@@ -606,14 +606,14 @@ class GreedyEmbeddingHelper(_SizedHelper):
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """Feeds the embedding of a symbol drawn by the outputs.
+    """A helper that feeds the embedding of a symbol sampled from the outputs.
 
     Args:
-        embedding: the variable of embeddings, or a function from symbols to them.
+        embedding: the embedding variable, or a function from symbols to embeddings.
         start_tokens: the first symbol of each sequence, int32, ``[batch]``.
         end_token: the symbol that ends a sequence, an int32 scalar.
-        softmax_temperature: what logits are divided by; None: 1.
-        seed: of the draws.
+        softmax_temperature: divisor of the logits; None: 1.
+        seed: seed of the samples.
     """
 
     def __init__(
@@ -629,7 +629,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         self._seed = seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Symbols drawn by their probabilities.
+        """Return symbols sampled by their probabilities.
 
         Args:
             time: ignored.
@@ -638,22 +638,22 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
             name: ignored.
 
         Raises:
-            TypeError: the outputs are no tensor.
+            TypeError: ``outputs`` is not a tensor.
         """
         logits = self._logits(outputs)
         return _symbols(logits if self._temperature is None else logits / self._temperature, self._seed)
 
 
 class InferenceHelper(_SizedHelper):
-    """Feeds what a function makes of the outputs.
+    """A helper that feeds the results of a function of the outputs.
 
     Args:
-        sample_fn: from outputs to what is chosen.
-        sample_shape: its shape, for a sequence.
-        sample_dtype: its type.
+        sample_fn: converts outputs to samples.
+        sample_shape: shape of a sequence's sample.
+        sample_dtype: dtype of the samples.
         start_inputs: the first inputs, ``[batch, ...]``.
-        end_fn: from what is chosen to which sequences are finished.
-        next_inputs_fn: from it to the next inputs; None: it is fed itself.
+        end_fn: takes the samples; returns which sequences are finished.
+        next_inputs_fn: converts samples to the next inputs; None: the samples themselves.
     """
 
     def __init__(
@@ -674,7 +674,7 @@ class InferenceHelper(_SizedHelper):
         self._start_inputs = convert_to_tensor(start_inputs, name="start_inputs")
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """No sequence is finished; the first inputs.
+        """Return that no sequence is finished, and the first inputs.
 
         Args:
             name: ignored.
@@ -682,7 +682,7 @@ class InferenceHelper(_SizedHelper):
         return tile([False], [self._batch_size]), self._start_inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """What the function chooses.
+        """Return the samples of the function.
 
         Args:
             time: ignored.
@@ -695,13 +695,13 @@ class InferenceHelper(_SizedHelper):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the next inputs, and the state.
+        """Return which sequences are finished, the next inputs, and the state.
 
         Args:
             time: ignored.
             outputs: ignored.
             state: the state.
-            sample_ids: what was chosen.
+            sample_ids: the samples.
             name: ignored.
         """
         inputs = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)

@@ -1,1 +1,1 @@
-"""``tf.contrib.slim.nets``: nets for images, with the variables' names that published checkpoints have."""
+"""``tf.contrib.slim.nets``: models for images, with the variable names of published checkpoints."""

@@ -1,4 +1,4 @@
-"""AlexNet, as it is built for one GPU.
+"""AlexNet for one GPU.
 
 Source: tensorflow/contrib/slim/python/slim/nets/alexnet.py, release 1.15; "One weird trick for parallelizing
 convolutional neural networks" (Krizhevsky 2014).
@@ -13,16 +13,16 @@ from gpuplace.ops.variables.init_ops import Constant, Zeros
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.tf1.contrib import convolutions, layers
 from gpuplace.tf1.contrib.arg_scope import arg_scope
-from gpuplace.tf1.contrib.nets.support import EndPoints, around_zero, dense_end, plain_scope, with_end_points
+from gpuplace.tf1.contrib.nets.support import EndPoints, dense_top, model_outputs, normal_init, plain_scope
 
 __all__ = ["alexnet_v2", "alexnet_v2_arg_scope"]
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """Default arguments of the net's layers.
+    """Return the default arguments of the model's layers.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
+        weight_decay: factor of the weights' L2 regularizer.
     """
     return plain_scope(weight_decay, Constant(0.1), conv2d="SAME", max_pool2d="VALID")
 
@@ -35,18 +35,18 @@ def alexnet_v2(
     spatial_squeeze: bool = True,
     scope: Any = "alexnet_v2",
 ) -> tuple[Tensor, EndPoints]:
-    """The net.
+    """Build the model.
 
     Args:
         inputs: ``[batch, 224, 224, 3]``.
-        num_classes: how many logits.
-        is_training: whether elements are dropped.
-        dropout_keep_prob: the share that is kept.
-        spatial_squeeze: leave out the axes of height and width.
+        num_classes: number of logits.
+        is_training: whether to use dropout.
+        dropout_keep_prob: probability of keeping an element.
+        spatial_squeeze: whether to remove the axes of height and width.
         scope: the variable scope.
 
     Returns:
-        The logits, ``[batch, num_classes]``, and name to output of each layer.
+        The logits, ``[batch, num_classes]``, and a dict from layer name to output.
     """
     with variable_scope(scope, "alexnet_v2", [inputs]) as opened:
         collection = opened.original_name_scope + "_end_points"
@@ -61,12 +61,12 @@ def alexnet_v2(
             net = convolutions.max_pool2d(net, [3, 3], 2, scope="pool5")
             with arg_scope(
                 [convolutions.conv2d],
-                weights_initializer=around_zero(0.005),
+                weights_initializer=normal_init(0.005),
                 biases_initializer=Constant(0.1),
             ):
                 last = {"biases_initializer": Zeros()}
-                net = dense_end(net, (4096, 4096), [5, 5], num_classes, dropout_keep_prob, is_training, last)
-            return with_end_points(net, collection, opened, spatial_squeeze)
+                net = dense_top(net, (4096, 4096), [5, 5], num_classes, dropout_keep_prob, is_training, last)
+            return model_outputs(net, collection, opened, spatial_squeeze)
 
 
 alexnet_v2.default_image_size = 224  # type: ignore[attr-defined]

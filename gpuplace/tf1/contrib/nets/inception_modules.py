@@ -1,11 +1,11 @@
-"""Inception nets written down as lines: a layer's scope, its channels, and what is not as usual.
+"""Inception models described by strings: a layer's scope, its channels, and its non-default settings.
 
-    "Conv2d_0a_1x1 64 ~0.09"       a convolution of 64 channels, whose weights begin with that standard deviation
-    "Conv2d_1a_1x1 384 3x3 /2"     a window and a stride; the window is else the one that the scope ends with
-    "MaxPool_1a_3x3 /2 VALID"      pooling, without zeros around
-    "Conv2d_0b_1x3 384 + Conv2d_0c_3x1 384"    two convolutions of the same images, side by side
+    "Conv2d_0a_1x1 64 ~0.09"       a convolution with 64 channels and this standard deviation of the initial weights
+    "Conv2d_1a_1x1 384 3x3 /2"     a window and a stride; by default the window is at the end of the scope
+    "MaxPool_1a_3x3 /2 VALID"      pooling without zero padding
+    "Conv2d_0b_1x3 384 + Conv2d_0c_3x1 384"    two convolutions of the same images, concatenated
 
-A module is a list of branches, and a branch the lines after each other, separated by commas.
+A module is a list of branches. A branch is a string with one or more layers, separated by commas.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.joining import concat
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.tf1.contrib import convolutions
-from gpuplace.tf1.contrib.nets.support import around_zero
+from gpuplace.tf1.contrib.nets.support import normal_init
 
-__all__ = ["Depth", "Module", "add_layers", "depths_of", "layer_of"]
+__all__ = ["Depth", "Module", "add_layers", "add_layer", "scale_depth"]
 
 Depth = Callable[[int], int]
-"""Channels of the full net to those of this one."""
+"""Number of channels in the full model -> number of channels in this one."""
 Module = tuple[str, Sequence[str]]
-"""Scope, and a line for each branch; or the line of one layer, and none."""
+"""Scope, and a string for each branch; or the string of one layer, and no branches."""
 
 _WINDOW = re.compile(r"(\d+)x(\d+)$")
 
 
-def depths_of(depth_multiplier: float, min_depth: int) -> Depth:
-    """How many channels a net of another depth has.
+def scale_depth(depth_multiplier: float, min_depth: int) -> Depth:
+    """Return the function that scales numbers of channels.
 
     Args:
         depth_multiplier: the factor.
-        min_depth: how many at least.
+        min_depth: minimum number of channels.
 
     Raises:
         ValueError: the factor is not positive.
@@ -45,16 +45,16 @@ def depths_of(depth_multiplier: float, min_depth: int) -> Depth:
     return lambda full: max(int(full * depth_multiplier), min_depth)
 
 
-def layer_of(images: Tensor, line: str, depth: Depth) -> Tensor:
-    """One layer.
+def add_layer(images: Tensor, line: str, depth: Depth) -> Tensor:
+    """Build one layer.
 
     Args:
         images: ``[batch, height, width, channels]``.
-        line: what it is.
-        depth: from the channels of the line to those of the net.
+        line: description of the layer.
+        depth: scales the numbers of channels.
     """
     if " + " in line:
-        return concat([layer_of(images, part, depth) for part in line.split(" + ")], 3)
+        return concat([add_layer(images, part, depth) for part in line.split(" + ")], 3)
     scope, *words = line.split()
     settings: dict[str, Any] = {"scope": scope}
     window = _WINDOW.search(scope)
@@ -63,7 +63,7 @@ def layer_of(images: Tensor, line: str, depth: Depth) -> Tensor:
         if word.startswith("/"):
             settings["stride"] = int(word[1:])
         elif word.startswith("~"):
-            settings["weights_initializer"] = around_zero(float(word[1:]))
+            settings["weights_initializer"] = normal_init(float(word[1:]))
         elif word in ("SAME", "VALID"):
             settings["padding"] = word
         elif word.isdecimal():
@@ -81,14 +81,14 @@ def layer_of(images: Tensor, line: str, depth: Depth) -> Tensor:
 
 def _module(images: Tensor, scope: str, branches: Sequence[str], depth: Depth) -> Tensor:
     with variable_scope(scope):
-        ends = []
+        outputs = []
         for number, lines in enumerate(branches):
             with variable_scope(f"Branch_{number}"):
                 end = images
                 for line in lines.split(", "):
-                    end = layer_of(end, line, depth)
-            ends.append(end)
-        return concat(ends, 3)
+                    end = add_layer(end, line, depth)
+            outputs.append(end)
+        return concat(outputs, 3)
 
 
 def add_layers(
@@ -98,32 +98,32 @@ def add_layers(
     end_points: dict[str, Tensor],
     final_endpoint: str,
 ) -> Tensor:
-    """Layers and modules after each other, up to the last that is wanted.
+    """Add layers and modules up to an endpoint.
 
     Args:
         images: ``[batch, height, width, channels]``.
-        modules: what there is.
-        depth: from the channels of the lines to those of the net.
-        end_points: scope to output, to be filled.
-        final_endpoint: the scope to end at.
+        modules: the layers and modules.
+        depth: scales the numbers of channels.
+        end_points: scope -> output, to be filled.
+        final_endpoint: the scope of the last layer to add.
     """
     for line, branches in modules:
         if final_endpoint in end_points:
             break
-        images = _module(images, line, branches, depth) if branches else layer_of(images, line, depth)
+        images = _module(images, line, branches, depth) if branches else add_layer(images, line, depth)
         end_points[line.partition(" ")[0]] = images
     return images
 
 
-def require_end(end_points: dict[str, Tensor], final_endpoint: str) -> None:
-    """Raises where a net has no such layer.
+def check_end(end_points: dict[str, Tensor], final_endpoint: str) -> None:
+    """Raise ValueError if a model does not have an endpoint.
 
     Args:
-        end_points: those it has.
-        final_endpoint: the one that was wanted.
+        end_points: the endpoints of the model.
+        final_endpoint: the requested endpoint.
 
     Raises:
-        ValueError: it is not among them.
+        ValueError: it does not exist.
     """
     if final_endpoint not in end_points:
         raise ValueError(f"Unknown final endpoint {final_endpoint}; there are {', '.join(end_points)}")

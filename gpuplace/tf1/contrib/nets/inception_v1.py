@@ -14,14 +14,14 @@ from gpuplace.ops.array.reshaping import squeeze
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.tf1.contrib import convolutions, layers, normalization
 from gpuplace.tf1.contrib.arg_scope import arg_scope
-from gpuplace.tf1.contrib.nets.inception_modules import Module, add_layers, require_end
-from gpuplace.tf1.contrib.nets.support import EndPoints, around_zero, batch_norm_scope, moving_averages_in
+from gpuplace.tf1.contrib.nets.inception_modules import Module, add_layers, check_end
+from gpuplace.tf1.contrib.nets.support import EndPoints, batch_norm_scope, moving_averages_in, normal_init
 
 __all__ = ["inception_v1", "inception_v1_arg_scope", "inception_v1_base"]
 
 
 def _mixed(scope: str, depths: tuple[int, ...], last: str = "Conv2d_0b_3x3") -> Module:
-    """A module, by the channels of its convolutions."""
+    """Return a module, given the channels of its convolutions."""
     one, before_two, two, before_three, three, four = depths
     return scope, (
         f"Conv2d_0a_1x1 {one}",
@@ -54,7 +54,7 @@ _LAYERS: tuple[Module, ...] = (
 def inception_v1_base(
     inputs: Tensor, final_endpoint: str = "Mixed_5c", scope: Any = "InceptionV1"
 ) -> tuple[Tensor, EndPoints]:
-    """The net up to one of its layers.
+    """Build the model up to one of its layers.
 
     Args:
         inputs: ``[batch, height, width, 3]``.
@@ -62,19 +62,19 @@ def inception_v1_base(
         scope: the variable scope.
 
     Returns:
-        The layer's output, and name to output of those before it.
+        The layer's output, and a dict from layer name to output.
 
     Raises:
-        ValueError: there is no such layer.
+        ValueError: the layer does not exist.
     """
     end_points: EndPoints = {}
     with (
         variable_scope(scope, "InceptionV1", [inputs]),
-        arg_scope([convolutions.conv2d, layers.fully_connected], weights_initializer=around_zero(0.01)),
+        arg_scope([convolutions.conv2d, layers.fully_connected], weights_initializer=normal_init(0.01)),
         arg_scope([convolutions.conv2d, convolutions.max_pool2d], stride=1, padding="SAME"),
     ):
         net = add_layers(inputs, _LAYERS, int, end_points, final_endpoint)
-    require_end(end_points, final_endpoint)
+    check_end(end_points, final_endpoint)
     return net, end_points
 
 
@@ -88,20 +88,20 @@ def inception_v1(
     reuse: Any = None,
     scope: Any = "InceptionV1",
 ) -> tuple[Tensor, EndPoints]:
-    """The net.
+    """Build the model.
 
     Args:
         inputs: ``[batch, 224, 224, 3]``.
-        num_classes: how many logits.
-        is_training: whether elements are dropped, and batches normalized by their own mean and variance.
-        dropout_keep_prob: the share that is kept.
-        prediction_fn: from logits to predictions.
-        spatial_squeeze: leave out the axes of height and width.
-        reuse: share the variables of the scope.
+        num_classes: number of logits.
+        is_training: whether to use dropout, and normalise batches by their own mean and variance.
+        dropout_keep_prob: probability of keeping an element.
+        prediction_fn: converts logits to predictions.
+        spatial_squeeze: whether to remove the axes of height and width.
+        reuse: whether to reuse the variables of the scope.
         scope: the variable scope.
 
     Returns:
-        The logits, ``[batch, num_classes]``, and name to output of each layer.
+        The logits, ``[batch, num_classes]``, and a dict from layer name to output.
     """
     with (
         variable_scope(scope, "InceptionV1", [inputs, num_classes], reuse=reuse) as opened,
@@ -126,12 +126,12 @@ inception_v1.default_image_size = 224  # type: ignore[attr-defined]
 def inception_v1_arg_scope(
     weight_decay: float = 0.00004, use_batch_norm: bool = True, batch_norm_var_collection: str = "moving_vars"
 ) -> Any:
-    """Default arguments of the net's layers.
+    """Return the default arguments of the model's layers.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
-        use_batch_norm: normalize batches.
-        batch_norm_var_collection: where moving averages are collected.
+        weight_decay: factor of the weights' L2 regularizer.
+        use_batch_norm: whether to use batch normalisation.
+        batch_norm_var_collection: collection of the moving averages.
     """
     if not use_batch_norm:
         return batch_norm_scope(weight_decay, None, {})

@@ -14,12 +14,12 @@ from gpuplace.ops.array.reshaping import squeeze
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.tf1.contrib import convolutions, layers, normalization
 from gpuplace.tf1.contrib.arg_scope import arg_scope
-from gpuplace.tf1.contrib.nets.inception_modules import Module, add_layers, depths_of, require_end
+from gpuplace.tf1.contrib.nets.inception_modules import Module, add_layers, check_end, scale_depth
 from gpuplace.tf1.contrib.nets.support import (
     EndPoints,
-    around_zero,
     batch_norm_scope,
     moving_averages_in,
+    normal_init,
     reduced_kernel_size,
 )
 
@@ -27,7 +27,7 @@ __all__ = ["inception_v2", "inception_v2_arg_scope", "inception_v2_base"]
 
 
 def _mixed(scope: str, depths: tuple[int, ...], pool: str = "AvgPool") -> Module:
-    """A module, by the channels of its convolutions."""
+    """Return a module, given the channels of its convolutions."""
     one, before_two, two, before_three, three, four = depths
     return scope, (
         f"Conv2d_0a_1x1 {one}",
@@ -38,7 +38,7 @@ def _mixed(scope: str, depths: tuple[int, ...], pool: str = "AvgPool") -> Module
 
 
 def _halving(scope: str, before_one: int, one: int, before_two: int, two: int) -> Module:
-    """A module that gives images of half the size."""
+    """Return a module that halves the image size."""
     return scope, (
         f"Conv2d_0a_1x1 {before_one} ~0.09, Conv2d_1a_3x3 {one} /2",
         f"Conv2d_0a_1x1 {before_two} ~0.09, Conv2d_0b_3x3 {two}, Conv2d_1a_3x3 {two} /2",
@@ -62,7 +62,7 @@ _LAYERS: tuple[Module, ...] = (
     _mixed("Mixed_5b", (352, 192, 320, 160, 224, 128)),
     _mixed("Mixed_5c", (352, 192, 320, 192, 224, 128), pool="MaxPool"),
 )
-"""What comes after the first layer."""
+"""The layers after the first one."""
 _FIRST = "Conv2d_1a_7x7"
 
 
@@ -73,22 +73,22 @@ def inception_v2_base(
     depth_multiplier: float = 1.0,
     scope: Any = None,
 ) -> tuple[Tensor, EndPoints]:
-    """The net up to one of its layers.
+    """Build the model up to one of its layers.
 
     Args:
         inputs: ``[batch, height, width, 3]``.
         final_endpoint: the layer.
-        min_depth: how many channels layers have at least.
-        depth_multiplier: how many more or fewer they have.
-        scope: the variable scope; None: ``InceptionV2``, made unique.
+        min_depth: minimum number of channels of a layer.
+        depth_multiplier: factor of the number of channels.
+        scope: the variable scope; None: a unique scope from ``InceptionV2``.
 
     Returns:
-        The layer's output, and name to output of those before it.
+        The layer's output, and a dict from layer name to output.
 
     Raises:
-        ValueError: there is no such layer, or ``depth_multiplier`` is not positive.
+        ValueError: the layer does not exist, or ``depth_multiplier`` is not positive.
     """
-    depth = depths_of(depth_multiplier, min_depth)
+    depth = scale_depth(depth_multiplier, min_depth)
     end_points: EndPoints = {}
     pools_and_convolutions = [
         convolutions.conv2d,
@@ -106,11 +106,11 @@ def inception_v2_base(
             [7, 7],
             depth_multiplier=min(int(depth(64) / 3), 8),
             stride=2,
-            weights_initializer=around_zero(1.0),
+            weights_initializer=normal_init(1.0),
             scope=_FIRST,
         )
         net = add_layers(net, _LAYERS, depth, end_points, final_endpoint)
-    require_end(end_points, final_endpoint)
+    check_end(end_points, final_endpoint)
     return net, end_points
 
 
@@ -126,27 +126,27 @@ def inception_v2(
     reuse: Any = None,
     scope: Any = "InceptionV2",
 ) -> tuple[Tensor, EndPoints]:
-    """The net.
+    """Build the model.
 
     Args:
         inputs: ``[batch, 224, 224, 3]``.
-        num_classes: how many logits.
-        is_training: whether elements are dropped, and batches normalized by their own mean and variance.
-        dropout_keep_prob: the share that is kept.
-        min_depth: how many channels layers have at least.
-        depth_multiplier: how many more or fewer they have.
-        prediction_fn: from logits to predictions.
-        spatial_squeeze: leave out the axes of height and width.
-        reuse: share the variables of the scope.
+        num_classes: number of logits.
+        is_training: whether to use dropout, and normalise batches by their own mean and variance.
+        dropout_keep_prob: probability of keeping an element.
+        min_depth: minimum number of channels of a layer.
+        depth_multiplier: factor of the number of channels.
+        prediction_fn: converts logits to predictions.
+        spatial_squeeze: whether to remove the axes of height and width.
+        reuse: whether to reuse the variables of the scope.
         scope: the variable scope.
 
     Returns:
-        The logits, ``[batch, num_classes]``, and name to output of each layer.
+        The logits, ``[batch, num_classes]``, and a dict from layer name to output.
 
     Raises:
         ValueError: ``depth_multiplier`` is not positive.
     """
-    depths_of(depth_multiplier, min_depth)
+    scale_depth(depth_multiplier, min_depth)
     with (
         variable_scope(scope, "InceptionV2", [inputs, num_classes], reuse=reuse) as opened,
         arg_scope([normalization.batch_norm, layers.dropout], is_training=is_training),
@@ -175,11 +175,11 @@ inception_v2.default_image_size = 224  # type: ignore[attr-defined]
 def inception_v2_arg_scope(
     weight_decay: float = 0.00004, batch_norm_var_collection: str = "moving_vars"
 ) -> Any:
-    """Default arguments of the net's layers.
+    """Return the default arguments of the model's layers.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
-        batch_norm_var_collection: where moving averages are collected.
+        weight_decay: factor of the weights' L2 regularizer.
+        batch_norm_var_collection: collection of the moving averages.
     """
     return batch_norm_scope(
         weight_decay, normalization.batch_norm, moving_averages_in(batch_norm_var_collection)

@@ -1,4 +1,4 @@
-"""Inception, version 3: with windows of one row or column.
+"""Inception, version 3: with factorised convolutions.
 
 Source: tensorflow/contrib/slim/python/slim/nets/inception_v3.py, release 1.15; "Rethinking the Inception Architecture
 for Computer Vision" (Szegedy and others 2015).
@@ -15,12 +15,12 @@ from gpuplace.ops.array.reshaping import squeeze
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.tf1.contrib import convolutions, layers, normalization
 from gpuplace.tf1.contrib.arg_scope import arg_scope
-from gpuplace.tf1.contrib.nets.inception_modules import Depth, Module, add_layers, depths_of, require_end
+from gpuplace.tf1.contrib.nets.inception_modules import Depth, Module, add_layers, check_end, scale_depth
 from gpuplace.tf1.contrib.nets.support import (
     EndPoints,
-    around_zero,
     batch_norm_scope,
     moving_averages_in,
+    normal_init,
     reduced_kernel_size,
 )
 
@@ -28,7 +28,7 @@ __all__ = ["inception_v3", "inception_v3_arg_scope", "inception_v3_base"]
 
 
 def _fives(scope: str, last: int, second: str = "Conv2d_0a_1x1 48, Conv2d_0b_5x5 64") -> Module:
-    """A module with a window of 5 by 5."""
+    """Return a module with a 5x5 window."""
     return scope, (
         "Conv2d_0a_1x1 64",
         second,
@@ -38,7 +38,7 @@ def _fives(scope: str, last: int, second: str = "Conv2d_0a_1x1 48, Conv2d_0b_5x5
 
 
 def _sevens(scope: str, inner: int) -> Module:
-    """A module with windows of seven rows, or columns."""
+    """Return a module with 1x7 and 7x1 windows."""
     third = (
         f"Conv2d_0b_7x1 {inner}",
         f"Conv2d_0c_1x7 {inner}",
@@ -54,7 +54,7 @@ def _sevens(scope: str, inner: int) -> Module:
 
 
 def _wide(scope: str, tall: str) -> Module:
-    """A module whose branches end in a row and a column, side by side."""
+    """Return a module whose branches end in parallel 1x3 and 3x1 convolutions."""
     return scope, (
         "Conv2d_0a_1x1 320",
         f"Conv2d_0a_1x1 384, Conv2d_0b_1x3 384 + {tall} 384",
@@ -72,7 +72,7 @@ _BEFORE: tuple[Module, ...] = (
     ("Conv2d_4a_3x3 192", ()),
     ("MaxPool_5a_3x3 /2", ()),
 )
-"""Layers, without zeros around the images."""
+"""The first layers, without zero padding."""
 
 _MODULES: tuple[Module, ...] = (
     _fives("Mixed_5b", 32),
@@ -112,34 +112,34 @@ def inception_v3_base(
     depth_multiplier: float = 1.0,
     scope: Any = None,
 ) -> tuple[Tensor, EndPoints]:
-    """The net up to one of its layers.
+    """Build the model up to one of its layers.
 
     Args:
         inputs: ``[batch, height, width, 3]``.
         final_endpoint: the layer.
-        min_depth: how many channels layers have at least.
-        depth_multiplier: how many more or fewer they have.
-        scope: the variable scope; None: ``InceptionV3``, made unique.
+        min_depth: minimum number of channels of a layer.
+        depth_multiplier: factor of the number of channels.
+        scope: the variable scope; None: a unique scope from ``InceptionV3``.
 
     Returns:
-        The layer's output, and name to output of those before it.
+        The layer's output, and a dict from layer name to output.
 
     Raises:
-        ValueError: there is no such layer, or ``depth_multiplier`` is not positive.
+        ValueError: the layer does not exist, or ``depth_multiplier`` is not positive.
     """
-    depth = depths_of(depth_multiplier, min_depth)
+    depth = scale_depth(depth_multiplier, min_depth)
     end_points: EndPoints = {}
     with variable_scope(scope, "InceptionV3", [inputs]):
         with arg_scope(_SCOPED, stride=1, padding="VALID"):
             net = add_layers(inputs, _BEFORE, depth, end_points, final_endpoint)
         with arg_scope(_SCOPED, stride=1, padding="SAME"):
             net = add_layers(net, _MODULES, depth, end_points, final_endpoint)
-    require_end(end_points, final_endpoint)
+    check_end(end_points, final_endpoint)
     return net, end_points
 
 
 def _auxiliary(images: Tensor, num_classes: int, depth: Depth, spatial_squeeze: bool) -> Tensor:
-    """Logits from the middle of the net, for a second loss."""
+    """Return the auxiliary logits, from the middle of the model, for a second loss."""
     with variable_scope("AuxLogits"):
         net = convolutions.avg_pool2d(images, [5, 5], stride=3, padding="VALID", scope="AvgPool_1a_5x5")
         net = convolutions.conv2d(net, depth(128), [1, 1], scope="Conv2d_1b_1x1")
@@ -148,11 +148,11 @@ def _auxiliary(images: Tensor, num_classes: int, depth: Depth, spatial_squeeze: 
             net,
             depth(768),
             kernel,
-            weights_initializer=around_zero(0.01),
+            weights_initializer=normal_init(0.01),
             padding="VALID",
             scope=f"Conv2d_2a_{kernel[0]}x{kernel[1]}",
         )
-        weights = around_zero(0.001)
+        weights = normal_init(0.001)
         net = convolutions.conv2d(
             net, num_classes, [1, 1], weights_initializer=weights, scope="Conv2d_2b_1x1", **_PLAIN
         )
@@ -171,28 +171,28 @@ def inception_v3(
     reuse: Any = None,
     scope: Any = "InceptionV3",
 ) -> tuple[Tensor, EndPoints]:
-    """The net.
+    """Build the model.
 
     Args:
         inputs: ``[batch, 299, 299, 3]``.
-        num_classes: how many logits.
-        is_training: whether elements are dropped, and batches normalized by their own mean and variance.
-        dropout_keep_prob: the share that is kept.
-        min_depth: how many channels layers have at least.
-        depth_multiplier: how many more or fewer they have.
-        prediction_fn: from logits to predictions.
-        spatial_squeeze: leave out the axes of height and width.
-        reuse: share the variables of the scope.
+        num_classes: number of logits.
+        is_training: whether to use dropout, and normalise batches by their own mean and variance.
+        dropout_keep_prob: probability of keeping an element.
+        min_depth: minimum number of channels of a layer.
+        depth_multiplier: factor of the number of channels.
+        prediction_fn: converts logits to predictions.
+        spatial_squeeze: whether to remove the axes of height and width.
+        reuse: whether to reuse the variables of the scope.
         scope: the variable scope.
 
     Returns:
-        The logits, ``[batch, num_classes]``, and name to output of each layer; those named ``AuxLogits`` are from the
-        middle of the net.
+        The logits, ``[batch, num_classes]``, and a dict from layer name to output; those named ``AuxLogits`` are from
+        the middle of the model.
 
     Raises:
         ValueError: ``depth_multiplier`` is not positive.
     """
-    depth = depths_of(depth_multiplier, min_depth)
+    depth = scale_depth(depth_multiplier, min_depth)
     with (
         variable_scope(scope, "InceptionV3", [inputs, num_classes], reuse=reuse) as opened,
         arg_scope([normalization.batch_norm, layers.dropout], is_training=is_training),
@@ -229,15 +229,15 @@ def inception_v3_arg_scope(
     updates_collections: Any = GraphKeys.UPDATE_OPS,
     use_fused_batchnorm: bool = True,
 ) -> Any:
-    """Default arguments of the net's layers.
+    """Return the default arguments of the model's layers.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
-        batch_norm_var_collection: where moving averages are collected.
-        batch_norm_decay: of the moving averages.
-        batch_norm_epsilon: what is added to variances.
-        updates_collections: where the ops that update them are collected.
-        use_fused_batchnorm: by the fused op.
+        weight_decay: factor of the weights' L2 regularizer.
+        batch_norm_var_collection: collection of the moving averages.
+        batch_norm_decay: decay of the moving averages.
+        batch_norm_epsilon: a small number added to variances.
+        updates_collections: collection of the ops that update them.
+        use_fused_batchnorm: whether to use the fused op.
     """
     params = {"decay": batch_norm_decay, "epsilon": batch_norm_epsilon}
     params |= {"updates_collections": updates_collections, "fused": use_fused_batchnorm}

@@ -13,16 +13,16 @@ from gpuplace.ops.variables.init_ops import Constant, Zeros
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.tf1.contrib import convolutions, layers
 from gpuplace.tf1.contrib.arg_scope import arg_scope
-from gpuplace.tf1.contrib.nets.support import EndPoints, around_zero, dense_end, plain_scope, with_end_points
+from gpuplace.tf1.contrib.nets.support import EndPoints, dense_top, model_outputs, normal_init, plain_scope
 
 __all__ = ["overfeat", "overfeat_arg_scope"]
 
 
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """Default arguments of the net's layers.
+    """Return the default arguments of the model's layers.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
+        weight_decay: factor of the weights' L2 regularizer.
     """
     return plain_scope(weight_decay, Zeros(), conv2d="SAME", max_pool2d="VALID")
 
@@ -35,18 +35,18 @@ def overfeat(
     spatial_squeeze: bool = True,
     scope: Any = "overfeat",
 ) -> tuple[Tensor, EndPoints]:
-    """The net.
+    """Build the model.
 
     Args:
         inputs: ``[batch, 231, 231, 3]``.
-        num_classes: how many logits.
-        is_training: whether elements are dropped.
-        dropout_keep_prob: the share that is kept.
-        spatial_squeeze: leave out the axes of height and width.
+        num_classes: number of logits.
+        is_training: whether to use dropout.
+        dropout_keep_prob: probability of keeping an element.
+        spatial_squeeze: whether to remove the axes of height and width.
         scope: the variable scope.
 
     Returns:
-        The logits, ``[batch, num_classes]``, and name to output of each layer.
+        The logits, ``[batch, num_classes]``, and a dict from layer name to output.
     """
     with variable_scope(scope, "overfeat", [inputs]) as opened:
         collection = opened.name + "_end_points"
@@ -61,9 +61,9 @@ def overfeat(
             net = convolutions.max_pool2d(net, [2, 2], scope="pool5")
             with arg_scope(
                 [convolutions.conv2d],
-                weights_initializer=around_zero(0.005),
+                weights_initializer=normal_init(0.005),
                 biases_initializer=Constant(0.1),
             ):
                 last = {"biases_initializer": Zeros()}
-                net = dense_end(net, (3072, 4096), [6, 6], num_classes, dropout_keep_prob, is_training, last)
-            return with_end_points(net, collection, opened, spatial_squeeze)
+                net = dense_top(net, (3072, 4096), [6, 6], num_classes, dropout_keep_prob, is_training, last)
+            return model_outputs(net, collection, opened, spatial_squeeze)

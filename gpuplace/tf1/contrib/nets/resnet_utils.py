@@ -1,4 +1,4 @@
-"""What residual nets are built of: blocks of units, with a stride or with holes.
+"""Components of residual networks: blocks of units, with strides or dilation.
 
 Source: tensorflow/contrib/slim/python/slim/nets/resnet_utils.py, release 1.15; "Deep Residual Learning for Image
 Recognition" (He and others 2015).
@@ -27,22 +27,22 @@ OUT_OF_REACH = "The target output_stride cannot be reached."
 
 
 class Block(NamedTuple):
-    """Some units in a row."""
+    """A sequence of units."""
 
     scope: str
     """The variable scope."""
     unit_fn: Callable[..., Tensor]
-    """From images and arguments to images."""
+    """Builds a unit from images and arguments."""
     args: Sequence[Mapping[str, Any]]
     """The arguments of each unit."""
 
 
 def subsample(inputs: Tensor, factor: int, scope: str | None = None) -> Tensor:
-    """Every so many-th row and column.
+    """Keep every ``factor``-th row and column.
 
     Args:
         inputs: images.
-        factor: how many.
+        factor: the step between rows or columns.
         scope: the name scope.
     """
     return inputs if factor == 1 else convolutions.max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
@@ -51,14 +51,14 @@ def subsample(inputs: Tensor, factor: int, scope: str | None = None) -> Tensor:
 def conv2d_same(
     inputs: Tensor, num_outputs: int, kernel_size: int, stride: int, rate: int = 1, scope: Any = None
 ) -> Tensor:
-    """A convolution with as many zeros before as after, so that a stride takes the same rows for all sizes.
+    """Return a convolution with symmetric padding, so that a stride selects the same rows for all sizes.
 
     Args:
         inputs: images.
-        num_outputs: channels.
+        num_outputs: number of output channels.
         kernel_size: height and width of the window.
-        stride: how far it moves.
-        rate: how far apart its elements are.
+        stride: stride of the window.
+        rate: dilation rate.
         scope: the variable scope.
     """
     settings: dict[str, Any] = {"stride": stride, "rate": rate, "scope": scope}
@@ -74,17 +74,17 @@ def conv2d_same(
 def stack_blocks_dense(
     net: Tensor, blocks: Sequence[Block], output_stride: float | None = None, outputs_collections: Any = None
 ) -> Tensor:
-    """Blocks in a row.
+    """Stack blocks of units.
 
     Args:
         net: images.
         blocks: the blocks.
-        output_stride: by how much the images get smaller at most: what strides would do beyond it is done by holes in
-            the windows. None: the strides decide.
-        outputs_collections: where the blocks' outputs are collected.
+        output_stride: maximum reduction of the image size: once it is reached, strides are replaced by dilation. None:
+            that of the strides.
+        outputs_collections: collections of the blocks' outputs.
 
     Raises:
-        ValueError: the strides do not give ``output_stride``.
+        ValueError: the strides cannot reach ``output_stride``.
     """
     current: float = 1
     rate = 1
@@ -113,13 +113,13 @@ def resnet_arg_scope(
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:
-    """Default arguments of the nets' layers.
+    """Return the default arguments of the model's layers.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
-        batch_norm_decay: of the moving averages.
-        batch_norm_epsilon: what is added to variances.
-        batch_norm_scale: with a factor for each channel.
+        weight_decay: factor of the weights' L2 regularizer.
+        batch_norm_decay: decay of the moving averages.
+        batch_norm_epsilon: a small number added to variances.
+        batch_norm_scale: whether to use a scale factor for each channel.
     """
     normalized: dict[str, Any] = {"decay": batch_norm_decay, "epsilon": batch_norm_epsilon}
     normalized |= {"scale": batch_norm_scale, "updates_collections": GraphKeys.UPDATE_OPS}
@@ -139,28 +139,28 @@ def resnet_arg_scope(
 
 
 def block(unit_fn: Callable[..., Tensor], scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """Units of one depth, of which the last has the stride.
+    """Return a block of units with the same depth, of which the last has the stride.
 
     Args:
-        unit_fn: a unit.
+        unit_fn: builds a unit.
         scope: the block's variable scope.
-        base_depth: channels inside of the units; they give four times as many.
-        num_units: how many.
-        stride: of the last.
+        base_depth: number of inner channels of the units; they output four times as many.
+        num_units: number of units.
+        stride: stride of the last unit.
     """
     sizes = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
     strides = [1] * (num_units - 1) + [stride]
-    return Block(scope, unit_fn, [{**sizes, "stride": one} for one in strides])
+    return Block(scope, unit_fn, [{**sizes, "stride": stride} for stride in strides])
 
 
 def root_stride(output_stride: float | None) -> float | None:
-    """What is left for the blocks of an output stride.
+    """Return the output stride that is left for the blocks.
 
     Args:
-        output_stride: of the whole net.
+        output_stride: output stride of the whole model.
 
     Raises:
-        ValueError: it is no multiple of 4.
+        ValueError: it is not a multiple of 4.
     """
     if output_stride is None:
         return None
@@ -183,7 +183,7 @@ def resnet(
     version: str = "",
     unit_fn: Callable[..., Tensor] = convolutions.conv2d,
 ) -> tuple[Tensor, EndPoints]:
-    """The nets of both versions, of which the second normalizes what comes into a unit, and so the last sum."""
+    """Build a model of either version; the second one normalises the inputs of units, and the last sum."""
     is_first = version == "resnet_v1"
     with variable_scope(scope, version, [inputs], reuse=reuse) as opened:
         collection = opened.original_name_scope + "_end_points"
@@ -214,16 +214,16 @@ def resnet(
             return net, end_points
 
 
-def net_of(
+def model_function(
     resnet: Callable[..., Any], unit_fn: Callable[..., Tensor], name: str, units: Sequence[int]
 ) -> Callable[..., tuple[Tensor, EndPoints]]:
-    """A net of a version.
+    """Return the function that builds a model.
 
     Args:
-        resnet: makes it of its blocks.
-        unit_fn: makes a unit.
-        name: its name.
-        units: how many each of its four blocks has.
+        resnet: builds a model from blocks.
+        unit_fn: builds a unit.
+        name: name of the model.
+        units: number of units in each of its four blocks.
     """
 
     def net(
@@ -235,15 +235,15 @@ def net_of(
         reuse: Any = None,
         scope: Any = name,
     ) -> tuple[Tensor, EndPoints]:
-        """The net; see ``resnet_v1`` and ``resnet_v2``.
+        """Build the model; see ``resnet_v1`` and ``resnet_v2``.
 
         Args:
             inputs: ``[batch, height, width, channels]``.
-            num_classes: how many logits; None: the features before them.
-            is_training: whether batches are normalized by their own mean and variance.
-            global_pool: take the mean of the whole image.
-            output_stride: by how much the images get smaller at most; None: the strides decide.
-            reuse: share the variables of the scope.
+            num_classes: number of logits; None: return the features before them.
+            is_training: whether to normalise batches by their own mean and variance.
+            global_pool: whether to average over the whole image.
+            output_stride: maximum reduction of the image size; None: that of the strides.
+            reuse: whether to reuse the variables of the scope.
             scope: the variable scope.
         """
         sizes = zip((64, 128, 256, 512), units, (2, 2, 2, 1), strict=True)

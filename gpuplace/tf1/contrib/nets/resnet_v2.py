@@ -1,4 +1,4 @@
-"""Residual nets, version 2: what comes into a unit is normalized, and its sum stays as it is.
+"""Residual networks, version 2: a unit normalises its inputs, and its sum has no activation.
 
 Source: tensorflow/contrib/slim/python/slim/nets/resnet_v2.py, release 1.15; "Identity Mappings in Deep Residual
 Networks" (He and others 2016).
@@ -34,15 +34,15 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Tensor:
-    """A unit: the images, and what three convolutions make of them, added.
+    """Return a residual unit: the sum of the images and three convolutions of them.
 
     Args:
         inputs: ``[batch, height, width, channels]``.
-        depth: channels of what it gives.
-        depth_bottleneck: channels inside.
-        stride: by how much the images get smaller.
-        rate: how far apart the elements of the window are.
-        outputs_collections: where the output is collected.
+        depth: number of output channels.
+        depth_bottleneck: number of inner channels.
+        stride: stride of the unit.
+        rate: dilation rate.
+        outputs_collections: collections of the output.
         scope: the variable scope.
     """
     plain: dict[str, Any] = {"normalizer_fn": None, "activation_fn": None}
@@ -63,24 +63,24 @@ def bottleneck(
 
 @variant_of(resnet_utils.resnet, version="resnet_v2", unit_fn=bottleneck)
 def resnet_v2() -> None:
-    """A net of given blocks.
+    """Build a model from blocks.
 
     Args:
         inputs: ``[batch, height, width, channels]``.
         blocks: the blocks.
-        num_classes: how many logits; None: the features before them.
-        is_training: whether batches are normalized by their own mean and variance.
-        global_pool: take the mean of the whole image.
-        output_stride: by how much the images get smaller at most; None: the strides decide.
-        include_root_block: begin with a convolution and pooling, each of stride 2.
-        reuse: share the variables of the scope.
+        num_classes: number of logits; None: return the features before them.
+        is_training: whether to normalise batches by their own mean and variance.
+        global_pool: whether to average over the whole image.
+        output_stride: maximum reduction of the image size; None: that of the strides.
+        include_root_block: whether to start with a convolution and pooling, each of stride 2.
+        reuse: whether to reuse the variables of the scope.
         scope: the variable scope.
 
     Returns:
-        The logits, ``[batch, height, width, num_classes]``, and name to output of each layer.
+        The logits, ``[batch, height, width, num_classes]``, and a dict from layer name to output.
 
     Raises:
-        ValueError: the strides do not give ``output_stride``.
+        ValueError: the strides cannot reach ``output_stride``.
     """
 
 
@@ -88,18 +88,18 @@ resnet_v2.default_image_size = 224  # type: ignore[attr-defined]
 
 
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """Units of one depth, of which the last has the stride.
+    """Return a block of units with the same depth, of which the last has the stride.
 
     Args:
         scope: the block's variable scope.
-        base_depth: channels inside of the units; they give four times as many.
-        num_units: how many.
-        stride: of the last.
+        base_depth: number of inner channels of the units; they output four times as many.
+        num_units: number of units.
+        stride: stride of the last unit.
     """
     return resnet_utils.block(bottleneck, scope, base_depth, num_units, stride)
 
 
-resnet_v2_50 = resnet_utils.net_of(resnet_v2, bottleneck, "resnet_v2_50", (3, 4, 6, 3))
-resnet_v2_101 = resnet_utils.net_of(resnet_v2, bottleneck, "resnet_v2_101", (3, 4, 23, 3))
-resnet_v2_152 = resnet_utils.net_of(resnet_v2, bottleneck, "resnet_v2_152", (3, 8, 36, 3))
-resnet_v2_200 = resnet_utils.net_of(resnet_v2, bottleneck, "resnet_v2_200", (3, 24, 36, 3))
+resnet_v2_50 = resnet_utils.model_function(resnet_v2, bottleneck, "resnet_v2_50", (3, 4, 6, 3))
+resnet_v2_101 = resnet_utils.model_function(resnet_v2, bottleneck, "resnet_v2_101", (3, 4, 23, 3))
+resnet_v2_152 = resnet_utils.model_function(resnet_v2, bottleneck, "resnet_v2_152", (3, 8, 36, 3))
+resnet_v2_200 = resnet_utils.model_function(resnet_v2, bottleneck, "resnet_v2_200", (3, 24, 36, 3))

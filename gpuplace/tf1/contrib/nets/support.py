@@ -1,4 +1,4 @@
-"""What nets have in common: convolutions and pooling in a row, their end, and their default arguments."""
+"""Common parts of the models: stacks of convolutions and pooling, last layers, and default arguments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gpuplace.tf1.contrib.arg_scope import arg_scope
 from gpuplace.tf1.contrib.regularizers import l2_regularizer, variance_scaling_initializer
 from gpuplace.tf1.contrib.utils import convert_collection_to_dict
 
-__all__ = ["EndPoints", "around_zero", "batch_norm_scope", "dense_end", "plain_scope", "reduced_kernel_size"]
+__all__ = ["EndPoints", "normal_init", "batch_norm_scope", "dense_top", "plain_scope", "reduced_kernel_size"]
 
 EndPoints = dict[str, Tensor]
-"""Name of a layer to its output."""
+"""Layer name -> output."""
 
 
-def around_zero(stddev: float) -> TruncatedNormal:
-    """Weights of a normal distribution.
+def normal_init(stddev: float) -> TruncatedNormal:
+    """Return an initializer with a truncated normal distribution around zero.
 
     Args:
         stddev: its standard deviation.
@@ -31,12 +31,12 @@ def around_zero(stddev: float) -> TruncatedNormal:
 
 
 def plain_scope(weight_decay: float, biases_initializer: Any, **paddings: Any) -> Any:
-    """Default arguments of a net without batch normalization.
+    """Return the default arguments of a model without batch normalisation.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
-        biases_initializer: of the biases.
-        **paddings: ``conv2d`` and ``max_pool2d``: their paddings.
+        weight_decay: factor of the weights' L2 regularizer.
+        biases_initializer: initializer of the biases.
+        **paddings: paddings of ``conv2d`` and ``max_pool2d``.
     """
     with arg_scope(
         [convolutions.conv2d, layers.fully_connected],
@@ -51,11 +51,11 @@ def plain_scope(weight_decay: float, biases_initializer: Any, **paddings: Any) -
 
 
 def batch_norm_scope(weight_decay: float, normalizer_fn: Any, normalizer_params: Mapping[str, Any]) -> Any:
-    """Default arguments of an Inception net.
+    """Return the default arguments of an Inception model.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
-        normalizer_fn: what stands for biases.
+        weight_decay: factor of the weights' L2 regularizer.
+        normalizer_fn: the normalisation, in place of biases.
         normalizer_params: its arguments.
     """
     regularizer = l2_regularizer(weight_decay)
@@ -73,18 +73,18 @@ def batch_norm_scope(weight_decay: float, normalizer_fn: Any, normalizer_params:
 
 
 def moving_averages_in(collection: str, **params: Any) -> dict[str, Any]:
-    """Arguments of ``batch_norm``, whose moving averages are collected.
+    """Return arguments of ``batch_norm`` that add moving averages to a collection.
 
     Args:
-        collection: where.
-        **params: the other arguments.
+        collection: the collection.
+        **params: further arguments.
     """
     moving = {"beta": None, "gamma": None, "moving_mean": [collection], "moving_variance": [collection]}
     defaults = {"decay": 0.9997, "epsilon": 0.001, "updates_collections": GraphKeys.UPDATE_OPS}
     return {**defaults, **params, "variables_collections": moving}
 
 
-def dense_end(
+def dense_top(
     net: Tensor,
     sizes: Sequence[int],
     kernel: Sequence[int],
@@ -93,15 +93,15 @@ def dense_end(
     is_training: Any,
     last: Mapping[str, Any],
 ) -> Tensor:
-    """``fc6`` to ``fc8``: dense layers as convolutions over the whole image.
+    """Build the dense layers ``fc6`` to ``fc8``, as convolutions over the whole image.
 
     Args:
         net: images.
         sizes: channels of ``fc6`` and ``fc7``.
-        kernel: of ``fc6``.
+        kernel: window of ``fc6``.
         num_classes: channels of ``fc8``.
-        keep_prob: of the dropout after each.
-        is_training: whether it is done.
+        keep_prob: probability of keeping an element in the dropout after ``fc6`` and ``fc7``.
+        is_training: whether to use dropout.
         last: further arguments of ``fc8``.
     """
     net = convolutions.conv2d(net, sizes[0], kernel, padding="VALID", scope="fc6")
@@ -113,16 +113,16 @@ def dense_end(
     )
 
 
-def with_end_points(
+def model_outputs(
     net: Tensor, collection: str, scope: Any, spatial_squeeze: bool
 ) -> tuple[Tensor, EndPoints]:
-    """What a net gives: the logits, and the outputs of its layers.
+    """Return the logits of a model, and the outputs of its layers.
 
     Args:
         net: the output of ``fc8``.
-        collection: where the outputs were collected.
-        scope: the net's variable scope.
-        spatial_squeeze: leave out the axes of height and width.
+        collection: the collection of the outputs.
+        scope: the model's variable scope.
+        spatial_squeeze: whether to remove the axes of height and width.
     """
     end_points: EndPoints = convert_collection_to_dict(collection)
     if spatial_squeeze:
@@ -132,12 +132,12 @@ def with_end_points(
 
 
 def reduced_kernel_size(images: Tensor, kernel: Sequence[int]) -> list[int]:
-    """A window that is no larger than the images.
+    """Return a window size, limited to the size of the images.
 
     Args:
         images: ``[batch, height, width, channels]``.
-        kernel: the window's height and width for large images.
+        kernel: height and width of the window for large images.
     """
     sides = images.shape.as_list()[1:3]
-    known = [side for side in sides if side is not None]
-    return list(map(min, known, kernel)) if len(known) == len(sides) else list(kernel)
+    static_sides = [side for side in sides if side is not None]
+    return list(map(min, static_sides, kernel)) if len(static_sides) == len(sides) else list(kernel)

@@ -1,4 +1,4 @@
-"""VGG: nets of small convolutions in five groups.
+"""VGG: models with five groups of small convolutions.
 
 Source: tensorflow/contrib/slim/python/slim/nets/vgg.py, release 1.15; "Very Deep Convolutional Networks for
 Large-Scale Image Recognition" (Simonyan and Zisserman 2014).
@@ -14,19 +14,19 @@ from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.tf1.contrib import convolutions, layers
 from gpuplace.tf1.contrib.arg_scope import arg_scope
-from gpuplace.tf1.contrib.nets.support import EndPoints, dense_end, plain_scope, with_end_points
+from gpuplace.tf1.contrib.nets.support import EndPoints, dense_top, model_outputs, plain_scope
 
 __all__ = ["vgg_16", "vgg_19", "vgg_a", "vgg_arg_scope", "vgg_d", "vgg_e"]
 
 _DEPTHS = (64, 128, 256, 512, 512)
-"""Channels of each group."""
+"""Number of channels in each group."""
 
 
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """Default arguments of the nets' layers.
+    """Return the default arguments of the model's layers.
 
     Args:
-        weight_decay: of the weights' L2 regularizer.
+        weight_decay: factor of the weights' L2 regularizer.
     """
     return plain_scope(weight_decay, Zeros(), conv2d="SAME")
 
@@ -34,7 +34,7 @@ def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
 def _vgg(
     name: str, repeats: tuple[int, ...], by_name_scope: bool = True
 ) -> Callable[..., tuple[Tensor, EndPoints]]:
-    """A net of the family, by how many convolutions each group has."""
+    """Return the function that builds a VGG model, given the number of convolutions in each group."""
 
     def net(
         inputs: Tensor,
@@ -44,18 +44,18 @@ def _vgg(
         spatial_squeeze: bool = True,
         scope: Any = name,
     ) -> tuple[Tensor, EndPoints]:
-        """The net.
+        """Build the model.
 
         Args:
             inputs: ``[batch, 224, 224, 3]``.
-            num_classes: how many logits.
-            is_training: whether elements are dropped.
-            dropout_keep_prob: the share that is kept.
-            spatial_squeeze: leave out the axes of height and width.
+            num_classes: number of logits.
+            is_training: whether to use dropout.
+            dropout_keep_prob: probability of keeping an element.
+            spatial_squeeze: whether to remove the axes of height and width.
             scope: the variable scope.
 
         Returns:
-            The logits, ``[batch, num_classes]``, and name to output of each layer.
+            The logits, ``[batch, num_classes]``, and a dict from layer name to output.
         """
         with variable_scope(scope, name, [inputs]) as opened:
             collection = (opened.original_name_scope if by_name_scope else opened.name) + "_end_points"
@@ -67,10 +67,10 @@ def _vgg(
                         images, count, convolutions.conv2d, depth, [3, 3], scope=f"conv{group}"
                     )
                     images = convolutions.max_pool2d(images, [2, 2], scope=f"pool{group}")
-                logits = dense_end(
+                logits = dense_top(
                     images, (4096, 4096), [7, 7], num_classes, dropout_keep_prob, is_training, {}
                 )
-                return with_end_points(logits, collection, opened, spatial_squeeze)
+                return model_outputs(logits, collection, opened, spatial_squeeze)
 
     net.__name__ = net.__qualname__ = name
     net.default_image_size = 224  # type: ignore[attr-defined]

@@ -1,1 +1,1 @@
-"""``tf.contrib.slim``'s data sets: files of examples, read in parallel and decoded to items."""
+"""Data sets of ``tf.contrib.slim``: files of examples, read in parallel and decoded to items."""

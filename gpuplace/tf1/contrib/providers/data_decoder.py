@@ -1,4 +1,4 @@
-"""What turns the data of an example into its items.
+"""``DataDecoder``: decode the items of an example.
 
 Source: tensorflow/contrib/slim/python/slim/data/data_decoder.py, release 1.15.
 """
@@ -15,17 +15,17 @@ __all__ = ["DataDecoder"]
 
 
 class DataDecoder(ABC):
-    """To be derived from: a decoder of examples."""
+    """Base class of decoders."""
 
     @abstractmethod
     def decode(self, data: TensorLike, items: Sequence[str]) -> Sequence[Any]:
-        """The tensors of some items.
+        """Return the tensors of some items.
 
         Args:
-            data: an example as it is read.
+            data: an example as read from the file.
             items: their names.
         """
 
     @abstractmethod
     def list_items(self) -> Sequence[str]:
-        """The names of all items."""
+        """Return the names of all items."""

@@ -1,4 +1,4 @@
-"""What gives the items of examples as tensors.
+"""``DataProvider``: provide the items of examples as tensors.
 
 Source: tensorflow/contrib/slim/python/slim/data/data_provider.py, release 1.15.
 """
@@ -13,11 +13,11 @@ __all__ = ["DataProvider"]
 
 
 class DataProvider(ABC):  # noqa: B024 - TensorFlow's has no abstract method either
-    """Items by name.
+    """Base class of providers: items by name.
 
     Args:
-        items_to_tensors: name to tensor.
-        num_samples: how many examples there are.
+        items_to_tensors: name -> tensor.
+        num_samples: number of examples.
     """
 
     def __init__(self, items_to_tensors: Mapping[str, Any], num_samples: int) -> None:
@@ -25,26 +25,26 @@ class DataProvider(ABC):  # noqa: B024 - TensorFlow's has no abstract method eit
         self._num_samples = num_samples
 
     def get(self, items: Sequence[str]) -> list[Any]:
-        """The tensors of some items, in their order.
+        """Return the tensors of some items, in their order.
 
         Args:
             items: names, a list or tuple.
 
         Raises:
-            ValueError: there is no such item.
+            ValueError: an item does not exist.
         """
         if not isinstance(items, (list, tuple)):
             raise ValueError("items must be a list or tuple")
         for item in items:
             if item not in self._items_to_tensors:
-                known = ", ".join(map(repr, self._items_to_tensors))
-                raise ValueError(f"Item [{item}] is invalid. Valid entries include: {known}")
+                names = ", ".join(map(repr, self._items_to_tensors))
+                raise ValueError(f"Item [{item}] is invalid. Valid entries include: {names}")
         return [self._items_to_tensors[item] for item in items]
 
     def list_items(self) -> Iterable[str]:
-        """The names of all items."""
+        """Return the names of all items."""
         return self._items_to_tensors.keys()
 
     def num_samples(self) -> int:
-        """How many examples there are."""
+        """Return the number of examples."""
         return self._num_samples

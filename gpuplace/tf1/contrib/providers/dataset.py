@@ -1,4 +1,4 @@
-"""A data set's description: where it lies, and what reads and decodes it.
+"""The description of a data set: its files, reader and decoder.
 
 Source: tensorflow/contrib/slim/python/slim/data/dataset.py, release 1.15.
 """
@@ -11,18 +11,18 @@ __all__ = ["Dataset"]
 
 
 class Dataset:
-    """What a ``DatasetDataProvider`` needs to know of a data set.
+    """Description of a data set for a ``DatasetDataProvider``.
 
     >>> flowers = Dataset("flowers-*.tfrecord", None, None, 3670, {"image": "a photograph"}, num_classes=5)
     >>> flowers.num_samples, flowers.num_classes
     (3670, 5)
 
     Args:
-        data_sources: paths or patterns of files, one or a list.
-        reader: the class of reader for them, such as ``tf.TFRecordReader``.
-        decoder: a ``DataDecoder``, which turns what is read into items.
-        num_samples: how many examples there are.
-        items_to_descriptions: item to a sentence about it.
+        data_sources: one or more paths or glob patterns.
+        reader: the reader class, such as ``tf.TFRecordReader``.
+        decoder: a ``DataDecoder``, which decodes records to items.
+        num_samples: number of examples.
+        items_to_descriptions: item -> description.
         **kwargs: further attributes of the data set.
     """
 

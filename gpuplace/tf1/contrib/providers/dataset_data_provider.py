@@ -15,22 +15,22 @@ __all__ = ["DatasetDataProvider"]
 
 
 class DatasetDataProvider(DataProvider):
-    """Reads examples of a data set and decodes them.
+    """A provider that reads the examples of a data set and decodes them.
 
     Args:
         dataset: the data set.
-        num_readers: how many files are read at a time.
+        num_readers: number of files to read in parallel.
         reader_kwargs: arguments for the readers, a dict.
-        shuffle: in another order than that of the files.
-        num_epochs: how often all is read; None: without end.
-        common_queue_capacity: the most records that wait to be decoded.
-        common_queue_min: how many wait at least, so that they are well shuffled.
-        record_key: the item that is the record's key.
-        seed: of the shuffling.
+        shuffle: whether to shuffle files and records.
+        num_epochs: number of passes over the data; None: unlimited.
+        common_queue_capacity: maximum number of records in the queue.
+        common_queue_min: minimum number of records in the queue, for a good shuffle.
+        record_key: the item for the record's key.
+        seed: seed of the shuffle.
         scope: name scope of the readers; None: ``parallel_read``.
 
     Raises:
-        ValueError: the data set has an item of the name ``record_key``.
+        ValueError: the data set has an item named ``record_key``.
     """
 
     def __init__(

@@ -27,16 +27,16 @@ __all__ = ["ParallelReader", "get_data_files", "parallel_read", "single_pass_rea
 
 
 class ParallelReader(ReaderBase):
-    """Readers of one class that read different files at a time.
+    """Several readers of one class that read different files in parallel.
 
     Args:
-        reader_class: makes a reader.
-        common_queue: where they put keys and values: a queue of two strings.
-        num_readers: how many there are.
+        reader_class: creates a reader.
+        common_queue: the queue for keys and values, with two string components.
+        num_readers: number of readers.
         reader_kwargs: arguments for ``reader_class``, a dict.
 
     Raises:
-        TypeError: a queue of other types.
+        TypeError: the queue has other dtypes.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class ParallelReader(ReaderBase):
 
     @property
     def num_readers(self) -> int:
-        """How many readers there are."""
+        """Number of readers."""
         return len(self._readers)
 
     @property
     def common_queue(self) -> QueueBase:
-        """The queue of what they read."""
+        """The queue for the records."""
         return self._common_queue
 
     def _fill(self, queue: Any) -> None:
@@ -66,39 +66,39 @@ class ParallelReader(ReaderBase):
         add_queue_runner(QueueRunner(self._common_queue, fills))
 
     def read(self, queue: Any, name: str | None = None) -> Any:
-        """The next key and value, of any of the readers.
+        """Return the next key and value from any of the readers.
 
         Args:
-            queue: of file names.
-            name: the op's name.
+            queue: queue of file names.
+            name: name of the op.
         """
         self._fill(queue)
         return self._common_queue.dequeue(name=name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """Some keys and values, fewer where there are no more.
+        """Return some keys and values, fewer at the end.
 
         Args:
-            queue: of file names.
-            num_records: how many at most.
-            name: the op's name.
+            queue: queue of file names.
+            num_records: maximum number of records.
+            name: name of the op.
         """
         self._fill(queue)
         return self._common_queue.dequeue_up_to(num_records, name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records all readers have read.
+        """Return the number of records that all readers have read.
 
         Args:
-            name: the sum's name.
+            name: name of the sum.
         """
         return add_n([reader.num_records_produced() for reader in self._readers], name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many files all readers have read to the end.
+        """Return the number of files that all readers have read completely.
 
         Args:
-            name: the sum's name.
+            name: name of the sum.
         """
         return add_n([reader.num_work_units_completed() for reader in self._readers], name=name)
 
@@ -116,26 +116,26 @@ def parallel_read(
     seed: int | None = None,
     scope: str | None = None,
 ) -> Any:
-    """Reads records of many files at a time.
+    """Read records of several files in parallel.
 
     Args:
-        data_sources: paths or patterns, one or a list.
-        reader_class: makes a reader.
-        num_epochs: how often all is read; None: without end.
-        num_readers: how many files are read at a time.
+        data_sources: one or more paths or glob patterns.
+        reader_class: creates a reader.
+        num_epochs: number of passes over the data; None: unlimited.
+        num_readers: number of files to read in parallel.
         reader_kwargs: arguments for ``reader_class``, a dict.
-        shuffle: files and records in another order.
-        dtypes: of key and value; None: two strings.
-        capacity: the most records that wait.
-        min_after_dequeue: how many wait at least where they are shuffled.
-        seed: of the shuffling.
+        shuffle: whether to shuffle files and records.
+        dtypes: dtypes of key and value; None: two strings.
+        capacity: maximum number of records in the queue.
+        min_after_dequeue: minimum number of records in the queue when shuffling.
+        seed: seed of the shuffle.
         scope: name scope; None: ``parallel_read``.
 
     Returns:
         Key and value, two scalar strings.
 
     Raises:
-        ValueError: there are no such files.
+        ValueError: no files match.
     """
     data_files = get_data_files(data_sources)
     types = list(dtypes or (string, string))
@@ -165,11 +165,11 @@ def single_pass_read(
     reader_kwargs: dict[str, Any] | None = None,
     scope: str | None = None,
 ) -> Any:
-    """Reads all records once, in order.
+    """Read all records once, in order.
 
     Args:
-        data_sources: paths or patterns, one or a list.
-        reader_class: makes a reader.
+        data_sources: one or more paths or glob patterns.
+        reader_class: creates a reader.
         reader_kwargs: arguments for ``reader_class``, a dict.
         scope: name scope; None: ``single_pass_read``.
 
@@ -177,7 +177,7 @@ def single_pass_read(
         Key and value, two scalar strings.
 
     Raises:
-        ValueError: there are no such files.
+        ValueError: no files match.
     """
     data_files = get_data_files(data_sources)
     with name_scope(scope, "single_pass_read"):
@@ -186,22 +186,22 @@ def single_pass_read(
 
 
 def get_data_files(data_sources: str | Sequence[str]) -> list[str]:
-    """The files that paths and patterns mean.
+    """Return the files that match paths and patterns.
 
     Args:
-        data_sources: paths or patterns (with ``*``, ``?``, or ``[``), one or a list.
+        data_sources: one or more paths or patterns (with ``*``, ``?``, or ``[``).
 
     Raises:
-        ValueError: there are none.
+        ValueError: no files match.
     """
-    found: list[str] = []
+    paths: list[str] = []
     if isinstance(data_sources, (list, tuple)):
         for source in data_sources:
-            found += get_data_files(source)
+            paths += get_data_files(source)
     elif isinstance(data_sources, str) and any(mark in data_sources for mark in "*?["):
-        found = glob(data_sources)
+        paths = glob(data_sources)
     else:
-        found = [str(data_sources)]
-    if not found:
+        paths = [str(data_sources)]
+    if not paths:
         raise ValueError(f"No data files found in {data_sources}")
-    return found
+    return paths

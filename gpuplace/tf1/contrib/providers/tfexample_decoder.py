@@ -1,4 +1,4 @@
-"""Serialized examples decoded to items: each handler makes one of some of the example's features.
+"""Decode serialised examples to items: each handler computes one item from some features of the example.
 
     example  ->  parse_single_example  ->  features by key  ->  handler  ->  item
 
@@ -38,10 +38,10 @@ __all__ = [
 
 
 class ItemHandler(ABC):
-    """To be derived from: makes an item of the features under some keys.
+    """Base class of handlers: compute an item from the features with some keys.
 
     Args:
-        keys: those of the features, one or a list.
+        keys: keys of the features, one or a list.
     """
 
     def __init__(self, keys: str | Sequence[str]) -> None:
@@ -49,24 +49,24 @@ class ItemHandler(ABC):
 
     @property
     def keys(self) -> list[Any]:
-        """Keys of the features that the item is made of."""
+        """Keys of the item's features."""
         return self._keys
 
     @abstractmethod
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """The item.
+        """Return the item.
 
         Args:
-            keys_to_tensors: key to tensor or sparse tensor.
+            keys_to_tensors: key -> tensor or sparse tensor.
         """
 
 
 class ItemHandlerCallback(ItemHandler):
-    """An item by a function.
+    """A handler that calls a function.
 
     Args:
-        keys: those of the features.
-        func: from a dict of features to the item.
+        keys: keys of the features.
+        func: takes a dict of features, returns the item.
     """
 
     def __init__(self, keys: str | Sequence[str], func: Callable[[Mapping[str, Any]], Any]) -> None:
@@ -74,23 +74,23 @@ class ItemHandlerCallback(ItemHandler):
         self._func = func
 
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """What the function gives.
+        """Return the result of the function.
 
         Args:
-            keys_to_tensors: key to tensor.
+            keys_to_tensors: key -> tensor.
         """
         return self._func(keys_to_tensors)
 
 
 class BoundingBox(ItemHandler):
-    """Boxes, ``[boxes, 4]``, of four features.
+    """A handler for boxes, ``[boxes, 4]``, from four features.
 
     Args:
-        keys: those of the upper, left, lower, and right edges; None: ymin, xmin, ymax, xmax.
-        prefix: what the keys begin with.
+        keys: keys of the upper, left, lower, and right edges; None: ymin, xmin, ymax, xmax.
+        prefix: prefix of the keys.
 
     Raises:
-        ValueError: not four keys.
+        ValueError: there are not four keys.
     """
 
     def __init__(self, keys: Sequence[str] | None = None, prefix: str = "") -> None:
@@ -100,10 +100,10 @@ class BoundingBox(ItemHandler):
         super().__init__([prefix + name for name in names])
 
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """The boxes.
+        """Return the boxes.
 
         Args:
-            keys_to_tensors: key to vector.
+            keys_to_tensors: key -> vector.
         """
         edges = []
         for key in self._keys:
@@ -113,16 +113,16 @@ class BoundingBox(ItemHandler):
 
 
 class Tensor(ItemHandler):
-    """A dense tensor, reshaped where its shape is given or in the example.
+    """A handler for dense tensors, reshaped if the shape is given or part of the example.
 
     Args:
-        tensor_key: the feature's.
-        shape_keys: those of features with its sizes.
+        tensor_key: key of the feature.
+        shape_keys: keys of the features with its sizes.
         shape: its shape.
-        default_value: of what a sparse feature leaves out.
+        default_value: value of elements missing from a sparse feature.
 
     Raises:
-        ValueError: the shape is given in both ways.
+        ValueError: both ``shape_keys`` and ``shape`` are given.
     """
 
     def __init__(
@@ -140,10 +140,10 @@ class Tensor(ItemHandler):
         self._default_value = default_value
 
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """The tensor.
+        """Return the tensor.
 
         Args:
-            keys_to_tensors: key to tensor or sparse tensor.
+            keys_to_tensors: key -> tensor or sparse tensor.
         """
         tensor, *sizes = (keys_to_tensors[key] for key in self._keys)
         shape = self._shape
@@ -161,14 +161,14 @@ class Tensor(ItemHandler):
 
 
 class LookupTensor(Tensor):
-    """A tensor whose elements are looked up in a table.
+    """A handler for tensors whose elements are looked up in a table.
 
     Args:
-        tensor_key: the feature's.
+        tensor_key: key of the feature.
         table: a lookup table.
-        shape_keys: those of features with its sizes.
+        shape_keys: keys of the features with its sizes.
         shape: its shape.
-        default_value: of what a sparse feature leaves out.
+        default_value: value of elements missing from a sparse feature.
     """
 
     def __init__(
@@ -183,38 +183,38 @@ class LookupTensor(Tensor):
         super().__init__(tensor_key, shape_keys, shape, default_value)
 
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """What the table has for the tensor's elements.
+        """Return the table's values of the tensor's elements.
 
         Args:
-            keys_to_tensors: key to tensor or sparse tensor.
+            keys_to_tensors: key -> tensor or sparse tensor.
         """
         return self._table.lookup(super().tensors_to_item(keys_to_tensors))
 
 
 class BackupHandler(ItemHandler):
-    """One handler's item or, where that is empty, another's.
+    """A handler with a fallback: if an item is empty, another handler computes it.
 
     Args:
-        handler: the first.
-        backup: the other.
+        handler: the handler.
+        backup: the fallback.
 
     Raises:
-        ValueError: one of them is no ``ItemHandler``.
+        ValueError: one of them is not an ``ItemHandler``.
     """
 
     def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
-        for what, one in (("Primary", handler), ("Backup", backup)):
-            if not isinstance(one, ItemHandler):
-                raise ValueError(f"{what} handler is of type {type(one)} instead of ItemHandler")
+        for what, item_handler in (("Primary", handler), ("Backup", backup)):
+            if not isinstance(item_handler, ItemHandler):
+                raise ValueError(f"{what} handler is of type {type(item_handler)} instead of ItemHandler")
         self._handler = handler
         self._backup = backup
         super().__init__(handler.keys + backup.keys)
 
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """The item.
+        """Return the item.
 
         Args:
-            keys_to_tensors: key to tensor or sparse tensor.
+            keys_to_tensors: key -> tensor or sparse tensor.
         """
         item = self._handler.tensors_to_item(keys_to_tensors)
         is_empty = equal(reduce_prod(shape_of(item)), 0)
@@ -222,15 +222,15 @@ class BackupHandler(ItemHandler):
 
 
 class SparseTensor(ItemHandler):
-    """A sparse tensor, whose last axis is indexed by one feature and whose values are another.
+    """A handler for sparse tensors, from a feature with the indices of the last axis and one with the values.
 
     Args:
         indices_key: the feature of indices; None: ``indices``.
         values_key: the feature of values; None: ``values``.
         shape_key: the feature with its shape.
         shape: its shape; None, and no ``shape_key``: that of the indices' feature.
-        densify: make it dense.
-        default_value: of what it leaves out, where it is made dense.
+        densify: whether to return a dense tensor.
+        default_value: value of missing elements in a dense tensor.
     """
 
     def __init__(
@@ -251,10 +251,10 @@ class SparseTensor(ItemHandler):
         super().__init__([self._indices_key, self._values_key, *([shape_key] if shape_key else [])])
 
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """The tensor, sparse or dense.
+        """Return the tensor, sparse or dense.
 
         Args:
-            keys_to_tensors: key to sparse tensor.
+            keys_to_tensors: key -> sparse tensor.
         """
         indices = keys_to_tensors[self._indices_key]
         values = keys_to_tensors[self._values_key]
@@ -266,24 +266,24 @@ class SparseTensor(ItemHandler):
             shape = self._shape or indices.dense_shape
         rank = shape_of(indices.indices)[1]
         ids = cast(indices.values, int64)
-        kept = slice_of(indices.indices, [0, 0], stack([-1, rank - 1]))
-        positions = concat([kept, reshape(ids, [-1, 1])], 1)
+        leading = slice_of(indices.indices, [0, 0], stack([-1, rank - 1]))
+        positions = concat([leading, reshape(ids, [-1, 1])], 1)
         tensor = sparse.SparseTensor(positions, values.values, shape)
         return sparse_ops.sparse_tensor_to_dense(tensor, self._default_value) if self._densify else tensor
 
 
 class Image(ItemHandler):
-    """An image, ``[height, width, channels]``, of an encoded one.
+    """A handler for images, ``[height, width, channels]``, which decodes them.
 
     Args:
-        image_key: the feature of its bytes; None: ``image/encoded``.
-        format_key: the feature that names the format; None: ``image/format``. ``raw`` is decoded as bytes, of
-            others the bytes themselves say what they are.
+        image_key: key of the encoded bytes; None: ``image/encoded``.
+        format_key: key of the format name; None: ``image/format``. ``raw`` is decoded as raw bytes; all other formats
+            are detected from the bytes themselves.
         shape: its shape.
-        channels: how many it has.
+        channels: number of channels.
         dtype: element type.
-        repeated: the feature has several images.
-        dct_method: how JPEGs are decoded.
+        repeated: whether the feature has several images.
+        dct_method: the method for decoding JPEG.
     """
 
     def __init__(
@@ -304,14 +304,14 @@ class Image(ItemHandler):
         self._dct_method = dct_method
 
     def tensors_to_item(self, keys_to_tensors: Mapping[str, Any]) -> Any:
-        """The image, or images.
+        """Return the image or images.
 
         Args:
-            keys_to_tensors: key to scalar string.
+            keys_to_tensors: key -> scalar string.
         """
         data, kind = (keys_to_tensors[key] for key in self._keys)
         if self._repeated:
-            return map_fn(lambda one: self._decode(one, kind), data, dtype=self._dtype)
+            return map_fn(lambda encoded: self._decode(encoded, kind), data, dtype=self._dtype)
         return self._decode(data, kind)
 
     def _decode(self, data: Any, kind: Any) -> Any:
@@ -334,11 +334,11 @@ class Image(ItemHandler):
 
 
 class TFExampleDecoder(DataDecoder):
-    """Decodes serialized ``tf.train.Example``.
+    """Decoder of serialised ``tf.train.Example`` messages.
 
     Args:
-        keys_to_features: key to feature, as for ``tf.parse_single_example``.
-        items_to_handlers: item to handler.
+        keys_to_features: key -> feature, as for ``tf.parse_single_example``.
+        items_to_handlers: item -> handler.
     """
 
     def __init__(
@@ -348,14 +348,14 @@ class TFExampleDecoder(DataDecoder):
         self._items_to_handlers = items_to_handlers
 
     def list_items(self) -> list[str]:
-        """The names of all items."""
+        """Return the names of all items."""
         return list(self._items_to_handlers)
 
     def decode(self, data: Any, items: Sequence[str] | None = None) -> list[Any]:
-        """The tensors of some items.
+        """Return the tensors of some items.
 
         Args:
-            data: a serialized example, a scalar string.
+            data: a serialised example, a scalar string.
             items: their names; None: all.
         """
         example = parse_single_example(data, self._keys_to_features)

@@ -1,1 +1,1 @@
-"""What runs when an iterator asks for an element."""
+"""Execution of pipelines: stages that compute the elements of iterators."""

@@ -1,7 +1,7 @@
-"""Elements put together along a new first axis.
+"""Stages that batch elements along a new first axis.
 
 Source: tensorflow/core/kernels/data/batch_dataset_op.cc, padded_batch_dataset_op.cc and
-experimental/map_and_batch_dataset_op.cc, release 1.15 (sentences).
+experimental/map_and_batch_dataset_op.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from gpuplace.tf1.data.runtime.stages import (
     END,
     Call,
     Element,
-    Following,
+    GetNext,
+    Passthrough,
     Run,
     Slices,
     Stage,
-    Unchanged,
-    by_number,
+    as_row_indices,
     invalid,
 )
 from gpuplace.typing import Array, ArrayModule
 
 
 def stacked(elements: Sequence[Element], is_fused: bool = False) -> tuple[Any, ...]:
-    """A batch.
+    """Return a batch.
 
     Args:
         elements: the elements.
-        is_fused: whether a map made them in the same operation.
+        is_fused: whether a map computed them in the same operation.
 
     Raises:
-        InvalidArgumentError: elements differ in shape.
+        InvalidArgumentError: the shapes of the elements differ.
     """
     components = enumerate(zip(*elements, strict=True))
     return tuple([_stacked(number, values, is_fused) for number, values in components])
@@ -84,13 +84,13 @@ def _different(number: int, first: Any, at: int, shape: Any, is_fused: bool) -> 
 
 
 class Batch(Stage):
-    """Elements put together.
+    """Batches of elements.
 
     Args:
-        stage: gives the elements.
-        size: elements of a batch.
-        drops: whether a last batch with fewer is left out.
-        is_fused: whether it is one operation with the map before it, which decides the words of an error.
+        stage: the input stage.
+        size: number of elements in a batch.
+        drops: whether to drop a last batch with fewer elements.
+        is_fused: whether it is one operation with the map before it; this changes error messages.
     """
 
     def __init__(self, stage: Stage, size: int, drops: bool, is_fused: bool = False) -> None:
@@ -99,13 +99,13 @@ class Batch(Stage):
             raise invalid("Batch size must be greater than zero.")
         self.size, self.drops, self.is_fused = size, drops, is_fused
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         (stage,) = self.inputs
         together: Callable[[Any], tuple[Any, ...]] = self.together
         if (rows := self.rows()) is not None:
             source, stage = rows
             together = source.taken
-        following = stage.begin(run)
+        get_next = stage.begin(run)
         size, is_fused, check = self.size, self.is_fused, run.check
         has_ended = False
 
@@ -115,12 +115,12 @@ class Batch(Stage):
             failure: OpError | None = None
             while not has_ended and len(elements) < size:
                 try:
-                    element = following()
+                    element = get_next()
                 except OpError as error:
                     if not is_fused:
                         raise
                     check()
-                    failure = failure or error  # the others of the batch are made all the same
+                    failure = failure or error  # the other elements of the batch are computed all the same
                     element = ()
                 if element is END:
                     has_ended = True
@@ -135,11 +135,11 @@ class Batch(Stage):
         return take
 
     def rows(self) -> tuple[Slices, Stage] | None:
-        """What ``by_number`` says, where it helps."""
-        return by_number(self.inputs[0])
+        """Return the result of ``as_row_indices`` if it is useful."""
+        return as_row_indices(self.inputs[0])
 
     def together(self, elements: Sequence[Element]) -> tuple[Any, ...]:
-        """The batch of these elements."""
+        """Return the batch of these elements."""
         return stacked(elements, self.is_fused)
 
     def cardinality(self) -> int:
@@ -150,14 +150,14 @@ class Batch(Stage):
 
 
 class PaddedBatch(Batch):
-    """Elements put together after each was filled up to a common shape.
+    """Batches of elements padded to a common shape.
 
     Args:
-        stage: gives the elements.
-        size: elements of a batch.
-        drops: whether a last batch with fewer is left out.
-        shapes: the shape of each component; -1: that of the longest.
-        values: what each is filled up with.
+        stage: the input stage.
+        size: number of elements in a batch.
+        drops: whether to drop a last batch with fewer elements.
+        shapes: the shape of each component; -1: the size of the longest.
+        values: padding value of each component.
     """
 
     def __init__(
@@ -177,15 +177,15 @@ class PaddedBatch(Batch):
         return tuple(self._padded(number, values) for number, values in enumerate(components))
 
     def _padded(self, number: int, values: Sequence[Any]) -> Any:
-        wanted = self.shapes[number]
+        shape = self.shapes[number]
         for value in values:
-            if value.ndim != len(wanted):
+            if value.ndim != len(shape):
                 raise invalid(
                     "All elements in a batch must have the same rank as the padded shape for component"
-                    f"{number}: expected rank {len(wanted)} got element with rank {value.ndim}"
+                    f"{number}: expected rank {len(shape)} got element with rank {value.ndim}"
                 )
         sizes = []
-        for axis, size in enumerate(wanted):
+        for axis, size in enumerate(shape):
             longest = max(value.shape[axis] for value in values)
             if size != -1 and size < longest:
                 raise DataLossError.of("Attempted to pad to a smaller size than the input element.")
@@ -199,7 +199,7 @@ class PaddedBatch(Batch):
 
 
 def _fused(stage: Stage) -> Stage:
-    """A batch of what a map gives as one operation with it."""
+    """Fuse a batch with the map that is its input."""
     if type(stage) is Batch and isinstance(stage.inputs[0], Map):
         return Batch(stage.inputs[0], stage.size, stage.drops, True)
     return stage
@@ -207,14 +207,14 @@ def _fused(stage: Stage) -> Stage:
 
 @compute("OptimizeDataset")
 def _optimize(xp: ArrayModule, input_dataset: Stage, optimizations: Array) -> Any:
-    """Of all rewritings one changes an order, and one the words of an error."""
+    """Apply the two optimizations that have an effect: one changes an order, one an error message."""
     names = optimizations.tolist()
     stage = input_dataset
     if b"shuffle_and_repeat_fusion" in names:
         stage = stage.rewritten(with_repetitions)
     if b"map_and_batch_fusion" in names:
         stage = stage.rewritten(_fused)
-    return Unchanged(stage)
+    return Passthrough(stage)
 
 
 @compute("BatchDataset")

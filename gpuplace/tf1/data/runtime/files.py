@@ -1,6 +1,6 @@
-"""Datasets of what is in files, lines of text, TFRecords, records of one length, and those that are kept in a file.
+"""Datasets of file contents (text lines, TFRecords, fixed-length records) and datasets cached in a file.
 
-Source: tensorflow/core/kernels/data/*_dataset_op.cc, release 1.15 (sentences).
+Source: tensorflow/core/kernels/data/*_dataset_op.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpuplace.files import file_system
 from gpuplace.files.file_system import with_op_errors
 from gpuplace.files.records import FixedLengthReader, LineReader, RecordReader
 from gpuplace.kernels.compute import compute
-from gpuplace.tf1.data.runtime.stages import END, Cached, Following, Run, Stage, invalid
+from gpuplace.tf1.data.runtime.stages import END, Cached, GetNext, Run, Stage, invalid
 from gpuplace.typing import Array, ArrayModule
 from gpuplace.writing import write_file
 
@@ -32,7 +32,7 @@ def _string(value: bytes) -> tuple[Any]:
 
 
 class _Rows(Protocol):
-    """What is in a file, one string after the other."""
+    """The strings of a file, one after the other."""
 
     def next(self) -> bytes | None: ...
 
@@ -40,12 +40,12 @@ class _Rows(Protocol):
 
 
 class FileRows(Stage):
-    """What a reader finds in files, strings, one file after the other.
+    """The strings that a reader extracts from files, one file after the other.
 
     Args:
-        names: names of the files.
+        names: file names.
         compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
-        read: begins with a file, given its name and compression.
+        read: opens a file, given its name and compression.
     """
 
     def __init__(self, names: Any, compression: Any, read: Callable[[str, str], _Rows]) -> None:
@@ -56,7 +56,7 @@ class FileRows(Stage):
         self.compression = compression[()].decode()
         self.read = read
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         names, check = iter(self.names), run.check
         rows: _Rows | None = None
 
@@ -72,7 +72,7 @@ class FileRows(Stage):
                 row = None
                 try:
                     row = rows.next()
-                finally:  # after an error too, so that datasets that ignore errors go on with the next file
+                finally:  # also after an error, so that datasets that ignore errors continue with the next file
                     if row is None:
                         rows.close()
                         rows = None
@@ -83,13 +83,13 @@ class FileRows(Stage):
 
 
 class _FixedLength:
-    """Records of one length between a header and a footer."""
+    """Fixed-length records between a header and a footer."""
 
     def __init__(self, record: int, header: int, footer: int, name: str, compression: str) -> None:
         self._name, self._compression = name, compression
         self._sizes = record, header, footer
         self._reader = FixedLengthReader(name, compression, record, header, footer)
-        if not compression:  # whose size is known before it is read
+        if not compression:  # otherwise the size is unknown before the file is read
             try:
                 self._check(file_system.stat(name).length)
             except OpError:
@@ -126,13 +126,13 @@ def _fixed(record: int, header: int, footer: int) -> Callable[[str, str], _Rows]
 
 
 class _Writer:
-    """Who makes the elements that will be in a file; there is one at a time.
+    """The iterator that is writing a cache file; there is at most one at a time.
 
     Args:
-        name: name of the file.
+        name: file name.
 
     Raises:
-        AlreadyExistsError: there is another one.
+        AlreadyExistsError: another iterator is writing the file.
     """
 
     _running: ClassVar[weakref.WeakValueDictionary[str, _Writer]] = weakref.WeakValueDictionary()
@@ -143,29 +143,29 @@ class _Writer:
             if name in self._running:
                 raise AlreadyExistsError.of(
                     f"There appears to be a concurrent caching iterator running - '{name}' is not written yet.",
-                    hint="let the other iterator come to its end, or initialise it anew",
+                    hint="let the other iterator finish, or initialise it again",
                 )
             self._running[name] = self
 
 
 class CachedInFile(Cached):
-    """The same elements, made once and kept in a file.
+    """The same elements, computed once and cached in a file.
 
     Args:
-        stage: makes them.
-        name: name of the file, to which ``.npz`` is added.
+        stage: the input stage.
+        name: file name, to which ``.npz`` is added.
     """
 
     def __init__(self, stage: Stage, name: str) -> None:
         super().__init__(stage)
         self.name = f"{name}.npz"
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         if not self.kept and os.path.exists(self.name):
             self.kept.append(_read_elements(self.name))
-        following = super().begin(run)
+        get_next = super().begin(run)
         if self.kept:
-            return following
+            return get_next
         writer: _Writer | None = None
         has_ended = False
 
@@ -173,7 +173,7 @@ class CachedInFile(Cached):
             nonlocal writer, has_ended
             if writer is None and not has_ended:
                 writer = _Writer(self.name)
-            element = following()
+            element = get_next()
             if element is END and not has_ended:
                 has_ended = True
                 _write_elements(self.name, self.kept[0])
@@ -192,7 +192,7 @@ def _write_elements(name: str, elements: list[Any]) -> None:
                 continue
             strings = value.reshape(-1).tolist()
             arrays[f"{number}.{part}.shape"] = np.array(value.shape, np.int64)
-            arrays[f"{number}.{part}.sizes"] = np.array([len(one) for one in strings], np.int64)
+            arrays[f"{number}.{part}.sizes"] = np.array([len(string) for string in strings], np.int64)
             arrays[f"{number}.{part}.bytes"] = np.frombuffer(b"".join(strings), np.uint8)
     data = io.BytesIO()
     np.savez(data, **arrays)

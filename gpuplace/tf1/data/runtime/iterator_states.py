@@ -1,9 +1,9 @@
-"""How far an iterator is, as a value that checkpoints keep.
+"""The position of an iterator, as a value in checkpoints.
 
-It is kept as the number of elements taken, and found again by going over that many: a pipeline whose order is not the
-same at every run, as that of a shuffle without a seed, is in another order afterwards.
+The position is the number of elements taken. Restoring skips that many elements, so a pipeline whose order differs from
+run to run, such as a shuffle without a seed, continues in another order.
 
-Source: tensorflow/core/kernels/data/iterator_ops.cc, release 1.15 (operations, sentences; TensorFlow keeps the state of
+Source: tensorflow/core/kernels/data/iterator_ops.cc, release 1.15 (operations, messages; TensorFlow keeps the state of
 every dataset of the pipeline).
 """
 
@@ -29,14 +29,14 @@ _TYPE_NAME = "gpuplace::Iterator"
 
 @compute("SerializeIterator")
 def _serialize(xp: ArrayModule, resource_handle: ResourceHandle) -> Any:
-    taken = iterator_of(resource_handle).taken
-    if taken is None:
+    position = iterator_of(resource_handle).taken
+    if position is None:
         raise FailedPreconditionError.of(
             "Save() failed because the iterator has not been initialized. Ensure that you have run the initializer"
             " operation for this iterator before saving it.",
             hint="session.run(iterator.initializer)",
         )
-    return EncodedVariant(_TYPE_NAME, str(taken).encode())
+    return EncodedVariant(_TYPE_NAME, str(position).encode())
 
 
 @compute("DeserializeIterator")
@@ -48,7 +48,7 @@ def _deserialize(
         kind = state.type_name if isinstance(state, EncodedVariant) else type(state).__name__
         raise InvalidArgumentError.of(
             f"The state of an iterator cannot be restored from a value of type {kind}",
-            hint="TensorFlow's states are of its own datasets; run the iterator's initializer",
+            hint="TensorFlow's states describe its own datasets; run the iterator's initializer",
         )
     if not iterator_of(resource_handle).go_to(int(state.metadata), Run(ctx.session, ctx.device)):
         raise FailedPreconditionError.of(

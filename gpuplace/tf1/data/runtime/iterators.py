@@ -1,6 +1,6 @@
-"""Iterators while they run: resources of the session, from which each run takes an element.
+"""Running iterators: resources of the session, from which each run takes an element.
 
-Source: tensorflow/core/kernels/data/iterator_ops.cc, release 1.15 (sentences).
+Source: tensorflow/core/kernels/data/iterator_ops.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
-from gpuplace.tf1.data.runtime.stages import END, Call, Following, Run, Stage
+from gpuplace.tf1.data.runtime.stages import END, Call, GetNext, Run, Stage
 from gpuplace.typing import Array, ArrayModule
 
 _TYPE_NAME = "N10tensorflow4data16IteratorResourceE"
@@ -28,17 +28,17 @@ _numbers = itertools.count()
 
 
 def _ended() -> Any:
-    """What an iterator gives after its last element, however often it is asked."""
+    """Return the end marker: the result after the last element, for every call."""
     return END
 
 
 class RunningIterator:
-    """A place in a dataset.
+    """A running iterator over a dataset.
 
     Args:
-        types: of its elements.
-        shapes: of its elements.
-        factory: makes its dataset when the first element is taken; None: another operation gives it one.
+        types: types of its elements.
+        shapes: shapes of its elements.
+        factory: creates its dataset when the first element is taken; None: another operation assigns one.
     """
 
     def __init__(
@@ -49,29 +49,29 @@ class RunningIterator:
     ) -> None:
         self.types, self.shapes = tuple(types), tuple(shapes)
         self._factory = factory
-        self._following: Following | None = None
+        self._get_next: GetNext | None = None
         self._stage: Stage | None = None
         self._taken = 0
         self._lock = threading.Lock()
 
     def start(self, stage: Stage, run: Run) -> None:
-        """Sets it to the beginning of a dataset."""
-        following = stage.begin(run)
+        """Reset it to the first element of a dataset."""
+        get_next = stage.begin(run)
         with self._lock:
-            self._stage, self._following, self._taken = stage, following, 0
+            self._stage, self._get_next, self._taken = stage, get_next, 0
 
     @property
     def taken(self) -> int | None:
-        """How many elements were taken since the beginning; None where it has no dataset yet."""
+        """Number of elements taken since the start; None if it has no dataset yet."""
         with self._lock:
-            return None if self._following is None and self._factory is None else self._taken
+            return None if self._get_next is None and self._factory is None else self._taken
 
-    def go_to(self, taken: int, run: Run) -> bool:
-        """Begins anew and goes over so many elements.
+    def go_to(self, count: int, run: Run) -> bool:
+        """Start over and skip some elements.
 
         Args:
-            taken: how many.
-            run: what the functions of its dataset run in.
+            count: number of elements to skip.
+            run: the context in which the functions of its dataset run.
 
         Returns:
             Whether it has a dataset.
@@ -81,25 +81,25 @@ class RunningIterator:
                 if self._factory is None:
                     return False
                 self._stage, run = self._factory()
-            following, self._taken = self._stage.begin(run), taken
-            for _ in range(taken):
-                if following() is END:
-                    following = _ended
+            get_next, self._taken = self._stage.begin(run), count
+            for _ in range(count):
+                if get_next() is END:
+                    get_next = _ended
                     break
                 run.check()
-            self._following = following
+            self._get_next = get_next
         return True
 
     def take(self) -> Any:
-        """The next element.
+        """Return the next element.
 
         Raises:
             FailedPreconditionError: it has no dataset yet.
             OutOfRangeError: there are no more elements.
         """
         with self._lock:
-            following = self._following
-            if following is None:
+            get_next = self._get_next
+            if get_next is None:
                 if self._factory is None:
                     raise FailedPreconditionError.of(
                         "GetNext() failed because the iterator has not been initialized. Ensure that you have run the"
@@ -107,18 +107,18 @@ class RunningIterator:
                         hint="session.run(iterator.initializer)",
                     )
                 self._stage, run = self._factory()
-                following = self._following = self._stage.begin(run)
-            element = following()
+                get_next = self._get_next = self._stage.begin(run)
+            element = get_next()
             self._taken += 1
             if element is END:
-                self._following = _ended
+                self._get_next = _ended
         if element is END:
             raise OutOfRangeError.of("End of sequence")
         return element
 
     def end_session(self) -> None:
-        """Gives up its dataset."""
-        self._following = self._stage = None
+        """Release its dataset."""
+        self._get_next = self._stage = None
 
 
 def _handle(ctx: KernelContext, container: str, name: str, iterator: RunningIterator) -> ResourceHandle:
@@ -126,7 +126,7 @@ def _handle(ctx: KernelContext, container: str, name: str, iterator: RunningIter
 
 
 def iterator_of(handle: ResourceHandle) -> RunningIterator:
-    """The iterator that a handle names; InvalidArgumentError if it names something else."""
+    """Return the iterator of a handle; InvalidArgumentError if the handle refers to something else."""
     return handle.resource_of(RunningIterator, _TYPE_NAME)
 
 
@@ -187,7 +187,7 @@ def _start(xp: ArrayModule, dataset: Stage, iterator: ResourceHandle, *, ctx: Ke
 
 
 def checked(element: Sequence[Any], shapes: Sequence[TensorShape]) -> Sequence[Any]:
-    """The values of an element; InvalidArgumentError if one is of a shape that was not said to be possible."""
+    """Return the values of an element; InvalidArgumentError if a shape is incompatible with the declared one."""
     for number, (value, shape) in enumerate(zip(element, shapes, strict=True)):
         if isinstance(value, np.ndarray) and not shape.is_compatible_with(value.shape):
             raise InvalidArgumentError.of(
@@ -196,8 +196,8 @@ def checked(element: Sequence[Any], shapes: Sequence[TensorShape]) -> Sequence[A
     return element
 
 
-def of_outputs(values: Sequence[Any]) -> Any:
-    """The values of an operation's outputs as its kernel returns them."""
+def kernel_result(values: Sequence[Any]) -> Any:
+    """Return the values of an operation's outputs in the form that its kernel returns."""
     return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -209,7 +209,7 @@ def _next(xp: ArrayModule, iterator: ResourceHandle, *, output_shapes: Any) -> A
             xp.asarray(value) if isinstance(value, np.ndarray) and value.dtype != object else value
             for value in element
         ]
-    return of_outputs(element)
+    return kernel_result(element)
 
 
 @compute("IteratorToStringHandle")
@@ -237,10 +237,10 @@ def _check_types(iterator: RunningIterator, types: Sequence[Any]) -> None:
         raise InvalidArgumentError.of(
             f"Number of components does not match: expected {len(types)} types but got {len(iterator.types)}."
         )
-    for number, (wanted, found) in enumerate(zip(types, iterator.types, strict=True)):
-        if wanted is not found:
+    for number, (expected, actual) in enumerate(zip(types, iterator.types, strict=True)):
+        if expected is not actual:
             raise InvalidArgumentError.of(
-                f"Data type mismatch at component {number}: expected {wanted.short_name} but got {found.short_name}."
+                f"Data type mismatch at component {number}: expected {expected.short_name} but got {actual.short_name}."
             )
 
 
@@ -264,9 +264,9 @@ def _reduce(
 ) -> Any:
     run = Run(ctx.session, ctx.device)
     function = run.function(Call.of(ctx, f, other_arguments))
-    following = input_dataset.begin(run)
+    get_next = input_dataset.begin(run)
     state: Sequence[Any] = initial_state
-    while (element := following()) is not END:
+    while (element := get_next()) is not END:
         state = function((*state, *element))
         if len(state) != len(initial_state):
             raise InvalidArgumentError.of(
@@ -274,18 +274,18 @@ def _reduce(
                 f" (initial_state={len(initial_state)}, output={len(state)})."
             )
         run.check()
-    return of_outputs(state)
+    return kernel_result(state)
 
 
 @compute("DatasetToSingleElement")
 def _single(xp: ArrayModule, dataset: Stage, *, ctx: KernelContext) -> Array:
-    following = dataset.begin(Run(ctx.session, ctx.device))
-    element = following()
+    get_next = dataset.begin(Run(ctx.session, ctx.device))
+    element = get_next()
     if element is END:
         raise InvalidArgumentError.of("Dataset was empty.")
-    if following() is not END:
+    if get_next() is not END:
         raise InvalidArgumentError.of("Dataset had more than one element.")
-    return of_outputs(element)
+    return kernel_result(element)
 
 
 @compute("DatasetCardinality", "ExperimentalDatasetCardinality")

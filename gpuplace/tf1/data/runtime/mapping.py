@@ -1,7 +1,7 @@
 """Stages that call functions of elements.
 
 Source: tensorflow/core/kernels/data/map_dataset_op.cc, flat_map_dataset_op.cc, filter_dataset_op.cc,
-interleave_dataset_op.cc, generator_dataset_op.cc and experimental/*_dataset_op.cc, release 1.15 (order, sentences).
+interleave_dataset_op.cc, generator_dataset_op.cc and experimental/*_dataset_op.cc, release 1.15 (order, messages).
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from gpuplace.tf1.data.runtime.stages import (
     UNKNOWN,
     Call,
     Element,
-    Following,
-    Kept,
+    GetNext,
+    Items,
+    Passthrough,
     Run,
     Stage,
-    Unchanged,
     invalid,
 )
 from gpuplace.typing import Array, ArrayModule
 
 
-def _that_may_end(function: Callable[[Element], Any], preserves: bool) -> Callable[[Element], Any]:
-    """A function whose OutOfRangeError is the end of the elements, or an error of another kind.
+def _until_out_of_range(function: Callable[[Element], Any], preserves: bool) -> Callable[[Element], Any]:
+    """Wrap a function so that its OutOfRangeError ends the elements, or becomes another error.
 
     Args:
         function: the function.
-        preserves: whether there are to be as many elements as are given, so that it is an error.
+        preserves: whether the number of elements must be preserved, so that it becomes an error.
     """
 
     def call(element: Element) -> Any:
@@ -50,25 +50,25 @@ def _that_may_end(function: Callable[[Element], Any], preserves: bool) -> Callab
 
 
 class Map(Stage):
-    """What a function makes of each element.
+    """Results of a function for each element.
 
     Args:
-        stage: gives the elements.
+        stage: the input stage.
         call: the function.
-        preserves: whether an OutOfRangeError of the function is an error; else it is the end.
+        preserves: whether an OutOfRangeError of the function is an error; otherwise it ends the elements.
     """
 
     def __init__(self, stage: Stage, call: Call, preserves: bool = False) -> None:
         super().__init__(stage)
         self.call, self.preserves = call, preserves
 
-    def begin(self, run: Run) -> Following:
-        following, check = self.inputs[0].begin(run), run.check
-        function = _that_may_end(run.function(self.call), self.preserves)
+    def begin(self, run: Run) -> GetNext:
+        get_next, check = self.inputs[0].begin(run), run.check
+        function = _until_out_of_range(run.function(self.call), self.preserves)
 
         def take() -> Any:
             check()
-            element = following()
+            element = get_next()
             return END if element is END else function(element)
 
         return take
@@ -78,26 +78,26 @@ class Map(Stage):
 
 
 class Filter(Stage):
-    """The elements for which a function is true, or only those before the first one for which it is not.
+    """Elements for which a function is true, or only those before the first for which it is false.
 
     Args:
-        stage: gives the elements.
+        stage: the input stage.
         call: the function.
-        stops: whether the first for which it is not true ends it.
+        stops: whether to stop at the first element for which it is false.
     """
 
     def __init__(self, stage: Stage, call: Call, stops: bool = False) -> None:
         super().__init__(stage)
         self.call, self.stops = call, stops
 
-    def begin(self, run: Run) -> Following:
-        following, function = self.inputs[0].begin(run), run.function(self.call)
+    def begin(self, run: Run) -> GetNext:
+        get_next, function = self.inputs[0].begin(run), run.function(self.call)
         check = run.check
         has_ended = False
 
         def take() -> Any:
             nonlocal has_ended
-            while not has_ended and (element := following()) is not END:
+            while not has_ended and (element := get_next()) is not END:
                 (chosen,) = function(element)
                 if chosen.ndim:
                     raise invalid("Filter predicate `f` must return a scalar bool.")
@@ -111,10 +111,10 @@ class Filter(Stage):
 
 
 class FlatMap(Stage):
-    """The elements of the datasets that a function makes, one dataset after the other.
+    """Elements of the datasets that a function returns, one dataset after the other.
 
     Args:
-        stage: gives the elements that the function takes.
+        stage: the input stage.
         call: the function.
     """
 
@@ -122,9 +122,9 @@ class FlatMap(Stage):
         super().__init__(stage)
         self.call = call
 
-    def begin(self, run: Run) -> Following:
-        following, function = self.inputs[0].begin(run), run.function(self.call)
-        inner: Following | None = None
+    def begin(self, run: Run) -> GetNext:
+        get_next, function = self.inputs[0].begin(run), run.function(self.call)
+        inner: GetNext | None = None
 
         def take() -> Any:
             nonlocal inner
@@ -134,7 +134,7 @@ class FlatMap(Stage):
                     if element is not END:
                         return element
                     inner = None
-                given = following()
+                given = get_next()
                 if given is END:
                     return END
                 inner = _begin(function(given), run)
@@ -142,56 +142,56 @@ class FlatMap(Stage):
         return take
 
 
-def _begin(made: Sequence[Any], run: Run) -> Following:
-    """Starts to go over the dataset that a function made."""
-    if len(made) != 1 or not isinstance(made[0], Stage):
+def _begin(result: Sequence[Any], run: Run) -> GetNext:
+    """Start to iterate over the dataset that a function returned."""
+    if len(result) != 1 or not isinstance(result[0], Stage):
         raise invalid("Function must return a single dataset")
-    following: Following = made[0].begin(run)
-    return following
+    get_next: GetNext = result[0].begin(run)
+    return get_next
 
 
 class Interleave(Stage):
-    """The elements of the datasets that a function makes, in turn.
+    """Interleaved elements of the datasets that a function returns.
 
     Args:
-        stage: gives the elements that the function takes.
+        stage: the input stage.
         call: the function.
-        cycle: datasets that take turns.
-        block: elements that each gives at its turn.
-        counts_on: whether what a dataset gave before it ended counts for the turn of the next one.
+        cycle: number of datasets to interleave.
+        block: number of consecutive elements from each dataset.
+        continues: whether elements of a dataset that ended within a block count for the block of the next one.
     """
 
-    def __init__(self, stage: Stage, call: Call, cycle: int, block: int, counts_on: bool = False) -> None:
+    def __init__(self, stage: Stage, call: Call, cycle: int, block: int, continues: bool = False) -> None:
         super().__init__(stage)
         if cycle < 1:
             raise invalid("cycle_length must be greater than zero.")
         if block < 1:
             raise invalid("block_length must be greater than zero.")
-        self.call, self.cycle, self.block, self.counts_on = call, cycle, block, counts_on
+        self.call, self.cycle, self.block, self.continues = call, cycle, block, continues
 
-    def begin(self, run: Run) -> Following:
-        following, function = self.inputs[0].begin(run), run.function(self.call)
-        slots: list[Following | None] = [None] * self.cycle
-        at = given = opened = 0
+    def begin(self, run: Run) -> GetNext:
+        get_next, function = self.inputs[0].begin(run), run.function(self.call)
+        slots: list[GetNext | None] = [None] * self.cycle
+        at = returned = opened = 0
         has_ended = False
 
         def step_on() -> None:
-            nonlocal at, given
-            at, given = (at + 1) % self.cycle, 0
+            nonlocal at, returned
+            at, returned = (at + 1) % self.cycle, 0
 
         def step_over() -> None:
-            nonlocal at, given
-            at, given = (at + 1) % self.cycle, given if self.counts_on else 0
+            nonlocal at, returned
+            at, returned = (at + 1) % self.cycle, returned if self.continues else 0
 
         def take() -> Any:
-            nonlocal given, opened, has_ended
+            nonlocal returned, opened, has_ended
             while opened or not has_ended:
                 current = slots[at]
                 if current is not None:
                     element = current()
                     if element is not END:
-                        given += 1
-                        if given == self.block:
+                        returned += 1
+                        if returned == self.block:
                             step_on()
                         return element
                     slots[at] = None
@@ -200,7 +200,7 @@ class Interleave(Stage):
                 elif has_ended:
                     step_over()
                 else:
-                    element = following()
+                    element = get_next()
                     if element is END:
                         has_ended = True
                     else:
@@ -212,12 +212,12 @@ class Interleave(Stage):
 
 
 class Scan(Stage):
-    """What a function makes of a state and each element, and the next state.
+    """Results of a function of a state and each element, which also returns the next state.
 
     Args:
-        stage: gives the elements.
+        stage: the input stage.
         call: the function; returns the state, then the element.
-        state: the first state.
+        state: the initial state.
         preserves: as for ``Map``.
     """
 
@@ -225,15 +225,15 @@ class Scan(Stage):
         super().__init__(stage)
         self.call, self.state, self.preserves = call, tuple(state), preserves
 
-    def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
-        function = _that_may_end(run.function(self.call), self.preserves)
+    def begin(self, run: Run) -> GetNext:
+        get_next = self.inputs[0].begin(run)
+        function = _until_out_of_range(run.function(self.call), self.preserves)
         state: Element = self.state
         count = len(state)
 
         def take() -> Any:
             nonlocal state
-            element = following()
+            element = get_next()
             if element is END:
                 return END
             values = function((*state, *element))
@@ -248,17 +248,17 @@ class Scan(Stage):
         return self.inputs[0].cardinality()
 
 
-class IgnoreErrors(Unchanged):
-    """The elements that can be made."""
+class IgnoreErrors(Passthrough):
+    """Elements whose computation does not fail."""
 
-    def begin(self, run: Run) -> Following:
-        following, check = self.inputs[0].begin(run), run.check
+    def begin(self, run: Run) -> GetNext:
+        get_next, check = self.inputs[0].begin(run), run.check
 
         def take() -> Any:
             while True:
                 check()
-                with contextlib.suppress(OpError):  # this is what it is for
-                    return following()
+                with contextlib.suppress(OpError):  # the purpose of this stage
+                    return get_next()
 
         return take
 
@@ -266,8 +266,8 @@ class IgnoreErrors(Unchanged):
         return UNKNOWN
 
 
-class _Running:
-    """The state of a generator, which is ended when nobody needs it any more."""
+class _GeneratorState:
+    """The state of a generator, finalised when it is no longer used."""
 
     def __init__(self, state: Element, finalize: Callable[[Element], Any]) -> None:
         self.state = state
@@ -279,28 +279,28 @@ class _Running:
             finalize(self.state)
 
     def __del__(self) -> None:
-        with contextlib.suppress(OpError):  # nobody is there to be told
+        with contextlib.suppress(OpError):  # there is no caller to report it to
             self.end()
 
 
 class Generator(Stage):
-    """What a function gives until it says that there is no more.
+    """Results of a function until it signals the end.
 
     Args:
-        init: makes the state.
-        arguments: what it takes.
-        following: takes the state and gives an element, or an OutOfRangeError.
-        finalize: takes the state, in the end.
+        init: creates the state.
+        arguments: the arguments of ``init``.
+        get_next: takes the state and returns an element, or raises OutOfRangeError.
+        finalize: takes the state at the end.
     """
 
-    def __init__(self, init: Call, arguments: Element, following: Call, finalize: Call) -> None:
+    def __init__(self, init: Call, arguments: Element, get_next: Call, finalize: Call) -> None:
         super().__init__()
-        self.calls = init, following, finalize
+        self.calls = init, get_next, finalize
         self.arguments = tuple(arguments)
 
-    def begin(self, run: Run) -> Following:
-        init, following, finalize = [run.function(call) for call in self.calls]
-        running: _Running | None = None
+    def begin(self, run: Run) -> GetNext:
+        init, get_next, finalize = [run.function(call) for call in self.calls]
+        running: _GeneratorState | None = None
         has_ended = False
 
         def take() -> Any:
@@ -308,9 +308,9 @@ class Generator(Stage):
             if has_ended:
                 return END
             if running is None:
-                running = _Running(init(self.arguments), finalize)
+                running = _GeneratorState(init(self.arguments), finalize)
             try:
-                return following(running.state)
+                return get_next(running.state)
             except OutOfRangeError:
                 has_ended = True
                 running.end()
@@ -320,29 +320,29 @@ class Generator(Stage):
 
 
 class GroupByWindow(Stage):
-    """Elements of equal keys, put together by a function.
+    """Windows of elements with equal keys, to which a function is applied.
 
     Args:
-        stage: gives the elements.
-        key: the function that gives an element's key.
-        reduce: takes a key and a dataset and makes a dataset.
-        size: takes a key and gives how many elements a window has.
+        stage: the input stage.
+        key: the function that returns an element's key.
+        reduce: takes a key and a dataset and returns a dataset.
+        size: takes a key and returns the window size.
     """
 
     def __init__(self, stage: Stage, key: Call, reduce: Call, size: Call) -> None:
         super().__init__(stage)
         self.calls = key, reduce, size
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         key_of, reduce, size_of = [run.function(call) for call in self.calls]
-        following = self.inputs[0].begin(run)
+        get_next = self.inputs[0].begin(run)
         groups: dict[int, list[Element]] = {}
         sizes: dict[int, int] = {}
-        current: Following | None = None
+        current: GetNext | None = None
         has_ended = False
 
-        def flushed(key: int) -> Following:
-            return _begin(reduce((np.array(key, np.int64), Kept(groups.pop(key)))), run)
+        def flushed(key: int) -> GetNext:
+            return _begin(reduce((np.array(key, np.int64), Items(groups.pop(key)))), run)
 
         def take() -> Any:
             nonlocal current, has_ended
@@ -357,12 +357,12 @@ class GroupByWindow(Stage):
                         return END
                     current = flushed(min(groups))
                     continue
-                element = following()
+                element = get_next()
                 if element is END:
                     has_ended = True
                     continue
-                (found,) = key_of(element)
-                key = int(found)
+                (group_key,) = key_of(element)
+                key = int(group_key)
                 if key not in sizes:
                     (size,) = size_of((np.array(key, np.int64),))
                     if int(size) < 1:
@@ -376,32 +376,32 @@ class GroupByWindow(Stage):
 
 
 class GroupByReducer(Stage):
-    """What functions make of all elements of equal keys.
+    """Reduction of all elements with the same key to one element.
 
     Args:
-        stage: gives the elements.
-        key: the function that gives an element's key.
-        init: makes a first state of a key.
-        reduce: takes a state and an element and gives the next state.
-        finalize: makes an element of the last state.
+        stage: the input stage.
+        key: the function that returns an element's key.
+        init: takes a key and returns the initial state.
+        reduce: takes a state and an element and returns the next state.
+        finalize: converts the last state to an element.
     """
 
     def __init__(self, stage: Stage, key: Call, init: Call, reduce: Call, finalize: Call) -> None:
         super().__init__(stage)
         self.calls = key, init, reduce, finalize
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         key_of, init, reduce, finalize = [run.function(call) for call in self.calls]
-        following = self.inputs[0].begin(run)
+        get_next = self.inputs[0].begin(run)
         states: dict[int, Element] = {}
         left: list[int] | None = None
 
         def take() -> Any:
             nonlocal left
             if left is None:
-                while (element := following()) is not END:
-                    (found,) = key_of(element)
-                    key = int(found)
+                while (element := get_next()) is not END:
+                    (group_key,) = key_of(element)
+                    key = int(group_key)
                     if key not in states:
                         states[key] = init((np.array(key, np.int64),))
                     states[key] = reduce((*states[key], *element))
@@ -518,7 +518,7 @@ def _parallel_interleave(
     ctx: KernelContext,
 ) -> Any:
     call = Call.of(ctx, f, other_arguments)
-    return Interleave(input_dataset, call, int(cycle_length), int(block_length), counts_on=True)
+    return Interleave(input_dataset, call, int(cycle_length), int(block_length), continues=True)
 
 
 @compute("ScanDataset", "ExperimentalScanDataset")

@@ -1,11 +1,11 @@
-"""Iterators whose elements go to several devices in turns, while they run.
+"""Running iterators whose elements go to several devices in turn.
 
-The first device gets the first element, the second the second, and so on. Each asks for the next one of its own, in
-whatever order; what belongs to others until then is kept for them. How many may be kept at most is not limited here, as
-each pipeline is asked only when its step needs an element.
+The first device gets the first element, the second device the second, and so on. Devices may request their next
+elements in any order; elements of other devices are buffered until then. The size of the buffer is not limited here,
+because each pipeline is asked only when its step needs an element.
 
 Source: tensorflow/core/kernels/data/multi_device_iterator_ops.cc and experimental/rebatch_dataset_op.cc, release 1.15
-(sentences).
+(messages).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import scalar_shape
-from gpuplace.tf1.data.runtime.iterators import checked, of_outputs
-from gpuplace.tf1.data.runtime.stages import END, Element, Following, Run, Stage, invalid
+from gpuplace.tf1.data.runtime.iterators import checked, kernel_result
+from gpuplace.tf1.data.runtime.stages import END, Element, GetNext, Run, Stage, invalid
 from gpuplace.typing import Array, ArrayModule
 
 _TYPE_NAME = "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"
@@ -53,53 +53,53 @@ def _declared(op: Operation) -> Any:
 
 
 class SharedIterator:
-    """A place in a dataset whose elements belong to devices in turns.
+    """A running iterator whose elements belong to several devices in turn.
 
     Args:
-        count: how many devices there are.
+        count: the number of devices.
     """
 
     def __init__(self, count: int) -> None:
         self._waiting: list[deque[Element]] = [deque() for _ in range(count)]
-        self._following: Following | None = None
+        self._get_next: GetNext | None = None
         self._turn = 0
         self._incarnation = 0
         self._lock = threading.Lock()
 
     def start(self, stage: Stage, run: Run) -> int:
-        """Sets it to the beginning of a dataset; which beginning it is, from 1 on."""
-        following = stage.begin(run)
+        """Reset it to the first element of a dataset, and return its incarnation, from 1."""
+        get_next = stage.begin(run)
         with self._lock:
-            self._following, self._turn = following, 0
+            self._get_next, self._turn = get_next, 0
             for waiting in self._waiting:
                 waiting.clear()
             self._incarnation += 1
             return self._incarnation
 
     def take(self, device: int, incarnation: int) -> Element:
-        """The next element of a device.
+        """Return the next element of a device.
 
         Raises:
-            InvalidArgumentError: there is no such device, or the iterator has begun anew since.
-            OutOfRangeError: there are no more elements for it.
+            InvalidArgumentError: the device does not exist, or the iterator was reset since.
+            OutOfRangeError: there are no more elements for the device.
         """
         if not 0 <= device < len(self._waiting):
             raise InvalidArgumentError.of(f"Invalid shard: {device} of {len(self._waiting)}")
         with self._lock:
-            if incarnation != self._incarnation or self._following is None:
+            if incarnation != self._incarnation or self._get_next is None:
                 raise InvalidArgumentError.of("Invalid incarnation id")
-            mine = self._waiting[device]
-            while not mine:
-                element = self._following()
+            buffered = self._waiting[device]
+            while not buffered:
+                element = self._get_next()
                 if element is END:
                     raise OutOfRangeError.of("End of sequence")
                 self._waiting[self._turn].append(element)
                 self._turn = (self._turn + 1) % len(self._waiting)
-            return mine.popleft()
+            return buffered.popleft()
 
     def end_session(self) -> None:
-        """Gives up its dataset."""
-        self._following = None
+        """Release its dataset."""
+        self._get_next = None
 
 
 def _shared(handle: ResourceHandle) -> SharedIterator:
@@ -146,15 +146,15 @@ def _next(
     output_shapes: Any,
 ) -> Array:
     element = _shared(multi_device_iterator).take(int(shard_num), int(incarnation_id))
-    return of_outputs(checked(element, output_shapes))
+    return kernel_result(checked(element, output_shapes))
 
 
 class Rebatched(Stage):
-    """Batches cut into parts of equal size, the last of which may have fewer rows.
+    """Batches split into parts of equal size; the last part may have fewer rows.
 
     Args:
-        stage: gives the batches.
-        parts: into how many each is cut.
+        stage: the input stage.
+        parts: the number of parts of each batch.
     """
 
     def __init__(self, stage: Stage, parts: int) -> None:
@@ -163,12 +163,12 @@ class Rebatched(Stage):
             raise invalid("num_replicas must be greater than zero.")
         self.parts = parts
 
-    def begin(self, run: Run) -> Following:
-        following, waiting = self.inputs[0].begin(run), deque[Element]()
+    def begin(self, run: Run) -> GetNext:
+        get_next, waiting = self.inputs[0].begin(run), deque[Element]()
 
         def take() -> Any:
             while not waiting:
-                element = following()
+                element = get_next()
                 if element is END:
                     return END
                 waiting.extend(self._cut(element))

@@ -1,9 +1,9 @@
-"""Optional values while they run: a ``variant`` that holds tensors, or nothing.
+"""Optional values at run time: a ``variant`` with tensors, or empty.
 
-Datasets end with them where a program asks for what may be missing, and branches of functions that were not taken give
-nothing where a gradient asks for something.
+Datasets return them for elements that may be missing, and branches that did not run return empty ones for intermediate
+values that a gradient needs.
 
-Source: tensorflow/core/kernels/data/optional_ops.cc, iterator_ops.cc, release 1.15 (sentences).
+Source: tensorflow/core/kernels/data/optional_ops.cc, iterator_ops.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new, new_list, scalar_shape
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.tf1.data.runtime.iterators import checked, iterator_of, of_outputs
+from gpuplace.tf1.data.runtime.iterators import checked, iterator_of, kernel_result
 from gpuplace.typing import Array, ArrayModule
 
 
 class OptionalValue:
-    """Tensors that are there, or nothing.
+    """Tensors, or nothing.
 
     Args:
-        components: the tensors; None: nothing.
+        components: the tensors; None: the optional is empty.
     """
 
     __slots__ = ("components",)
     shape = ()
-    """That of the tensor that holds it."""
+    """Shape of the tensor that holds it."""
     dtype = np.dtype(object)
-    """NumPy's type of that tensor."""
+    """NumPy dtype of that tensor."""
     size = 1
     ndim = 0
     nbytes = 8
@@ -45,19 +45,19 @@ class OptionalValue:
         self.components = None if components is None else tuple(components)
 
     def copy(self) -> OptionalValue:
-        """Itself: it never changes."""
+        """Return itself: it never changes."""
         return self
 
     def zeros_like(self, xp: ArrayModule) -> OptionalValue:
-        """Zeros where there are tensors, nothing where there are none.
+        """Return zeros like its tensors; an empty optional if it has none.
 
         Args:
             xp: numpy or cupy.
         """
-        return OptionalValue(self._each(lambda one: _zeros(xp, one)))
+        return OptionalValue(self._each(lambda component: _zeros(xp, component)))
 
     def _each(self, function: Callable[[Any], Any]) -> Sequence[Any] | None:
-        return None if self.components is None else [function(one) for one in self.components]
+        return None if self.components is None else [function(component) for component in self.components]
 
     def __add__(self, other: object) -> OptionalValue:
         if not isinstance(other, OptionalValue):
@@ -81,18 +81,18 @@ def _zeros(xp: ArrayModule, value: Array) -> Array:
 
 
 def optional_of(value: Any) -> OptionalValue:
-    """The optional that a ``variant`` holds.
+    """Return the optional that a ``variant`` holds.
 
     Args:
         value: the variant.
 
     Raises:
-        InvalidArgumentError: it holds none.
+        InvalidArgumentError: it does not hold an optional.
     """
-    found = value[()] if isinstance(value, np.ndarray) and value.shape == () else value
-    if not isinstance(found, OptionalValue):
+    unwrapped = value[()] if isinstance(value, np.ndarray) and value.shape == () else value
+    if not isinstance(unwrapped, OptionalValue):
         raise InvalidArgumentError.of("OptionalHasValue requires an optional_tensor.")
-    return found
+    return unwrapped
 
 
 @compute("OptionalFromValue")
@@ -119,13 +119,13 @@ def _get_value(xp: ArrayModule, optional: Array, *, output_types: Any, output_sh
         raise InvalidArgumentError.of(
             f"The given optional has {len(components)} components, expected {len(output_types)}."
         )
-    for number, (one, shape) in enumerate(zip(components, output_shapes, strict=True)):
-        if not shape.is_compatible_with(TensorShape.of(one.shape)):
+    for number, (component, shape) in enumerate(zip(components, output_shapes, strict=True)):
+        if not shape.is_compatible_with(TensorShape.of(component.shape)):
             raise InvalidArgumentError.of(
-                f"The given optional component at index {number} has shape {brackets(one.shape)}, expected"
+                f"The given optional component at index {number} has shape {brackets(component.shape)}, expected"
                 f" {brackets(shape)}."
             )
-    return of_outputs(components)
+    return kernel_result(components)
 
 
 @compute("IteratorGetNextAsOptional")
@@ -144,7 +144,10 @@ not_differentiable("OptionalNone", "OptionalHasValue", "IteratorGetNextAsOptiona
 
 @gradient("OptionalFromValue")
 def _from_value_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
-    """Source: tensorflow/python/ops/optional_grad.py, release 1.15."""
+    """Return the gradient of ``OptionalFromValue``.
+
+    Source: tensorflow/python/ops/optional_grad.py, release 1.15.
+    """
     return new_list(
         "OptionalGetValue",
         optional=grad,
@@ -155,5 +158,5 @@ def _from_value_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
 
 @gradient("OptionalGetValue")
 def _get_value_gradient(op: Operation, *grads: Tensor) -> Tensor:
-    """Source: as above."""
+    """Return the gradient of ``OptionalGetValue``; source as above."""
     return new("OptionalFromValue", components=list(grads))

@@ -1,11 +1,11 @@
-"""Elements that are made ahead of their use.
+"""Elements that are computed before they are requested.
 
-Where a pipeline calls functions that do more than compute (Python's, random ones, other iterators), a program can see
-how far ahead it is, so a thread makes the elements, as in TensorFlow; from the first one that is asked for::
+If a pipeline calls functions with side effects (Python functions, random functions, other iterators), a program can
+observe prefetching. A thread then computes the elements, as in TensorFlow, starting with the first request::
 
-    what it takes from ──(thread)──> [element, element, ...] ──> who asks      at most ``buffer_size`` wait
+    input stage ──(thread)──> [element, element, ...] ──> consumer      at most ``buffer_size`` elements wait
 
-Any other gives the same elements at the same cost when they are made where they are asked for, and is.
+Any other pipeline has the same elements at the same cost without prefetching, so it computes them on request.
 
 Source: tensorflow/core/kernels/data/prefetch_dataset_op.cc and prefetch_autotuner.cc, release 1.15.
 """
@@ -18,27 +18,27 @@ from collections import deque
 from typing import Any
 
 from gpuplace.kernels.compute import compute
-from gpuplace.tf1.data.runtime.stages import END, Call, Following, Run, Stage, Unchanged, invalid
+from gpuplace.tf1.data.runtime.stages import END, Call, GetNext, Passthrough, Run, Stage, invalid
 from gpuplace.typing import ArrayModule
 
 AUTOTUNE = -1
-"""As many as keep who asks from waiting."""
+"""Lets the buffer grow until the consumer no longer waits."""
 
 _FAST_GROWTH = 2048
-"""Elements; from so many on it grows by so many, and doubles below."""
+"""Buffer growth in elements: the buffer doubles up to this size, then grows linearly."""
 _LOOKS_S = 0.5
-"""How often who waits looks whether the session was closed."""
+"""Interval in seconds at which a waiting consumer checks whether the session was closed."""
 
 
-class Prefetch(Unchanged):
-    """Elements made ahead.
+class Prefetch(Passthrough):
+    """Prefetched elements.
 
     Args:
-        stage: what makes them.
-        buffer_size: the most that wait; 0: none is made ahead, ``AUTOTUNE``: as many as are needed.
+        stage: the input stage.
+        buffer_size: maximum number of buffered elements; 0: no prefetching, ``AUTOTUNE``: as many as needed.
 
     Raises:
-        InvalidArgumentError: a lower number.
+        InvalidArgumentError: ``buffer_size`` is below -1.
     """
 
     def __init__(self, stage: Stage, buffer_size: int) -> None:
@@ -47,42 +47,42 @@ class Prefetch(Unchanged):
         super().__init__(stage)
         self.buffer_size = buffer_size
 
-    def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
-        if not self.buffer_size or not _can_be_seen(self.inputs[0]):
-            return following
-        return _Ahead(following, self.buffer_size, run).take
+    def begin(self, run: Run) -> GetNext:
+        get_next = self.inputs[0].begin(run)
+        if not self.buffer_size or not _has_side_effects(self.inputs[0]):
+            return get_next
+        return _PrefetchPass(get_next, self.buffer_size, run).take
 
 
-def _can_be_seen(stage: Stage) -> bool:
-    """Whether making an element does more than compute it."""
+def _has_side_effects(stage: Stage) -> bool:
+    """Return whether the computation of an element has observable side effects."""
     for value in vars(stage).values():
         for call in value if isinstance(value, tuple) and not isinstance(value, Call) else (value,):
             if isinstance(call, Call):
                 op_def = call.graph.function_op_defs.get(call.name)
                 if op_def is None or op_def.is_stateful:
                     return True
-    return any(map(_can_be_seen, stage.inputs))
+    return any(map(_has_side_effects, stage.inputs))
 
 
 class _Buffer:
-    """What a thread makes and another takes.
+    """Buffer between the prefetching thread and the consumer.
 
     Args:
-        following: makes an element.
-        size: the most that wait.
+        get_next: computes the next element.
+        size: maximum number of buffered elements.
     """
 
-    def __init__(self, following: Following, size: int) -> None:
-        self.following = following
+    def __init__(self, get_next: GetNext, size: int) -> None:
+        self.get_next = get_next
         self.changed = threading.Condition()
         self.made: deque[Any] = deque()
-        """Elements, and the errors that were raised in place of some."""
+        """Elements, and the errors raised in place of elements."""
         self.limit = size if size != AUTOTUNE else 1
         self.is_wanted = True
 
     def fill(self) -> None:
-        """Makes elements until there are no more, or nobody wants any."""
+        """Compute elements until there are no more, or the consumer has stopped."""
         element: Any = None
         while element is not END:
             with self.changed:
@@ -90,43 +90,43 @@ class _Buffer:
                 if not self.is_wanted:
                     return
             try:
-                element = self.following()
-            except BaseException as error:  # raised again where the element is asked for
-                element = _Failed(error)
+                element = self.get_next()
+            except BaseException as error:  # raised again when the element is requested
+                element = _FailedElement(error)
             with self.changed:
                 self.made.append(element)
                 self.changed.notify_all()
 
     def end(self) -> None:
-        """Says that nobody wants further elements."""
+        """Stop the prefetching."""
         with self.changed:
             self.is_wanted = False
             self.made.clear()
             self.changed.notify_all()
 
 
-class _Failed:
-    """Stands for an element that could not be made.
+class _FailedElement:
+    """Placeholder of an element whose computation failed.
 
     Args:
-        error: why.
+        error: the exception.
     """
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
-class _Ahead:
-    """One way through a dataset that is ahead of who asks; its thread ends with it.
+class _PrefetchPass:
+    """One prefetching pass over a dataset; its thread ends with it.
 
     Args:
-        following: makes an element.
-        size: the most elements that wait, or ``AUTOTUNE``.
-        run: tells whether the session is closed.
+        get_next: computes the next element.
+        size: maximum number of buffered elements, or ``AUTOTUNE``.
+        run: checks whether the session is closed.
     """
 
-    def __init__(self, following: Following, size: int, run: Run) -> None:
-        self._buffer = _Buffer(following, size)
+    def __init__(self, get_next: GetNext, size: int, run: Run) -> None:
+        self._buffer = _Buffer(get_next, size)
         self._run = run
         self._grows = size == AUTOTUNE
         self._was_full = False
@@ -134,7 +134,7 @@ class _Ahead:
         weakref.finalize(self, self._buffer.end).atexit = False
 
     def take(self) -> Any:
-        """The next element, or ``END``."""
+        """Return the next element, or ``END``."""
         buffer = self._buffer
         if not self._is_started:
             self._is_started = True
@@ -145,15 +145,15 @@ class _Ahead:
             while not buffer.changed.wait_for(lambda: buffer.made, _LOOKS_S):
                 self._run.check()
             element = buffer.made[0]
-            if element is not END:  # which stays, for who asks again
+            if element is not END:  # the end marker stays for further requests
                 buffer.made.popleft()
             buffer.changed.notify_all()
-        if isinstance(element, _Failed):
+        if isinstance(element, _FailedElement):
             raise element.error
         return element
 
     def _grow(self) -> None:
-        """Lets more elements wait where all that could were there once, and none is now."""
+        """Enlarge the buffer if it was full before and is empty now."""
         buffer = self._buffer
         if len(buffer.made) >= buffer.limit:
             self._was_full = True

@@ -1,6 +1,6 @@
-"""Functions of the graph's library that run on a device which is named when they are called.
+"""Library functions that run on a device given at call time.
 
-Source: tensorflow/core/kernels/function_ops.cc (RemoteCallOp) and data/dataset_ops.cc, release 1.15 (sentences).
+Source: tensorflow/core/kernels/function_ops.cc (RemoteCallOp) and data/dataset_ops.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def _remote_call(xp: ArrayModule, target: Array, args: list[Any], *, f: Any, ctx
         f"{f.name}/RemoteCall/{device}",
         lambda: ctx.session.functions.callable_of(ctx.op.graph, f.name, device, ctx.session),
     )
-    made = call(args)
-    return made[0] if len(made) == 1 else tuple(made)
+    results = call(args)
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _full_name(target: str, caller: str) -> str:
-    """The device that a name means to an op on another one."""
-    wanted = DeviceSpec.from_string(target)
-    if wanted.device_type is not None and wanted.device_index is None:
-        wanted = wanted.make_merged_spec(DeviceSpec(device_index=0))
-    return DeviceSpec.from_string(caller).make_merged_spec(wanted).to_string()
+    """Return the full name of a device, relative to the calling op's device."""
+    spec = DeviceSpec.from_string(target)
+    if spec.device_type is not None and spec.device_index is None:
+        spec = spec.make_merged_spec(DeviceSpec(device_index=0))
+    return DeviceSpec.from_string(caller).make_merged_spec(spec).to_string()

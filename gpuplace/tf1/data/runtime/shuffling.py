@@ -1,13 +1,13 @@
-"""Random orders, by TensorFlow's generator: the same seeds give the same order.
+"""Random orders by TensorFlow's generator: the same seeds give the same order.
 
-The next element is drawn from a buffer, which is filled up first. Where a shuffle and its repetitions are one stage,
-the buffer may hold elements of several epochs, in slices; one is drawn from the first::
+The next element is drawn from a buffer, which is filled first. If a shuffle and its repetitions are one stage, the
+buffer may hold elements of several epochs, in slices; elements are drawn from the first slice::
 
-    buffer       c a b | A C .          draw among c a b; the one that stood first goes where the drawn one was
+    buffer       c a b | A C .          draw from c a b; then the first element moves to the place of the drawn one
                  epoch 1  epoch 2
 
 Source: tensorflow/core/kernels/data/shuffle_dataset_op.cc and experimental/random_dataset_op.cc, and
-core/grappler/optimizers/data/shuffle_and_repeat_fusion.cc, release 1.15; orders compared with those it gives.
+core/grappler/optimizers/data/shuffle_and_repeat_fusion.cc, release 1.15; orders compared with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from gpuplace.ops.random.philox import Philox
 from gpuplace.tf1.data.runtime.stages import (
     END,
     INFINITE,
-    Following,
+    GetNext,
     Repeat,
     Run,
     Stage,
+    int64_element,
     invalid,
-    number_element,
 )
 from gpuplace.typing import ArrayModule
 
 _FEWEST_BLOCKS, _MOST_BLOCKS = 16, 1024
 _MOST_EPOCHS = 3
-"""Epochs whose elements the buffer may hold beside the first one."""
+"""Maximum number of further epochs with elements in the buffer."""
 
 Seeds = tuple[int, int]
 
 
-def words_of(seeds: Seeds) -> Iterator[int]:
-    """32-bit words, without end."""
+def random_words(seeds: Seeds) -> Iterator[int]:
+    """Yield 32-bit random words without end."""
     stream, blocks = Philox(*seeds).reserve(0), _FEWEST_BLOCKS
     while True:
         yield from stream.words(np, blocks).ravel().tolist()
@@ -51,7 +51,7 @@ def words_of(seeds: Seeds) -> Iterator[int]:
 
 
 def seeds_or_random(seed: Any, seed2: Any) -> Seeds:
-    """Two seeds; any where both are 0."""
+    """Return two seeds; random ones if both are 0."""
     first, second = int(seed), int(seed2)
     if first == 0 and second == 0:
         return int.from_bytes(os.urandom(8), "little"), int.from_bytes(os.urandom(8), "little")
@@ -59,36 +59,36 @@ def seeds_or_random(seed: Any, seed2: Any) -> Seeds:
 
 
 class Shuffle(Stage):
-    """The elements in random order.
+    """Elements in random order.
 
     Args:
-        stage: gives the elements.
-        size: elements of the buffer.
-        seeds: of the order or, where every iteration has its own, of their seeds.
-        again: whether every iteration has its own.
-        count: repetitions that are part of it; -1: without end.
+        stage: the input stage.
+        size: size of the buffer in elements.
+        seeds: seeds of the order or, if every iteration has a new order, of the iterations' seeds.
+        again: whether every iteration has a new order.
+        count: number of fused repetitions; -1: unlimited.
     """
 
-    only_chooses = True
+    only_selects = True
 
     def __init__(self, stage: Stage, size: int, seeds: Seeds, again: bool, count: int = 1) -> None:
         super().__init__(stage)
         if size < 1:
             raise invalid("buffer_size must be greater than zero.")
         self.size, self.seeds, self.again, self.count = size, seeds, again, count
-        self._words = words_of(seeds)
+        self._words = random_words(seeds)
         self._lock = threading.Lock()
 
     def repeated(self, count: int) -> Shuffle:
-        """The same with repetitions, in which all orders come from one generator."""
+        """Return this shuffle with fused repetitions, whose orders come from one generator."""
         return Shuffle(self.inputs[0], self.size, self.seeds, False, count)
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         seeds = self.seeds
         if self.again:
             with self._lock:
                 seeds = next(self._words), next(self._words)
-        words = words_of(seeds)
+        words = random_words(seeds)
         (stage,) = self.inputs
         if self.count == 1:
             return _shuffled(lambda: stage.begin(run), self.size, words)
@@ -101,19 +101,19 @@ class Shuffle(Stage):
         return count if count < 0 else count * self.count
 
 
-def _shuffled(begin: Callable[[], Following], size: int, words: Iterator[int]) -> Following:
-    """One epoch. The buffer's first element is at ``start``, modulo its size."""
+def _shuffled(begin: Callable[[], GetNext], size: int, words: Iterator[int]) -> GetNext:
+    """Return the elements of one epoch. The buffer's first element is at ``start``, modulo its size."""
     buffer: list[Any] = []
-    following: Following | None = begin()
+    get_next: GetNext | None = begin()
     start = 0
 
     def take() -> Any:
-        nonlocal following, start
-        while following is not None:
-            element = following()
+        nonlocal get_next, start
+        while get_next is not None:
+            element = get_next()
             if element is END:
-                following = None
-                if len(buffer) == size:  # the place of the last one drawn is free
+                get_next = None
+                if len(buffer) == size:  # the place of the last drawn element is free
                     buffer[:] = [*buffer[start:], *buffer[:start]][:-1]
                     start = 0
                 break
@@ -141,22 +141,20 @@ def _shuffled(begin: Callable[[], Following], size: int, words: Iterator[int]) -
     return take
 
 
-def _shuffled_epochs(
-    begin: Callable[[], Following], size: int, words: Iterator[int], count: int
-) -> Following:
+def _shuffled_epochs(begin: Callable[[], GetNext], size: int, words: Iterator[int], count: int) -> GetNext:
     buffer: list[Any] = []
     slices = deque([[0, 0]])
-    following: Following | None = begin()
+    get_next: GetNext | None = begin()
     held = epoch = 0
     is_first = True
 
     def fill() -> bool:
-        """Fills up the buffer; whether there is nothing at all."""
-        nonlocal following, held, epoch, is_first
-        while following is not None and held < size:
+        """Fill the buffer, and return whether there are no elements at all."""
+        nonlocal get_next, held, epoch, is_first
+        while get_next is not None and held < size:
             element: Any = END
             while count < 0 or epoch < count:
-                element = following()
+                element = get_next()
                 if element is not END:
                     is_first = False
                     break
@@ -165,9 +163,9 @@ def _shuffled_epochs(
                 epoch += 1
                 end = slices[-1][1]
                 slices.append([end, end])
-                following = begin()
+                get_next = begin()
             if element is END:
-                following = None
+                get_next = None
                 break
             place = slices[-1][1] % size
             while place >= len(buffer):
@@ -198,18 +196,18 @@ def _shuffled_epochs(
 
 
 class Random(Stage):
-    """Random numbers without end, int64 below 2**32.
+    """Infinite random numbers, int64 below 2**32.
 
     Args:
-        seeds: of the numbers.
+        seeds: the seeds.
     """
 
     def __init__(self, seeds: Seeds) -> None:
         super().__init__()
         self.seeds = seeds
 
-    def begin(self, run: Run) -> Following:
-        return run.elements(map(number_element, words_of(self.seeds)))
+    def begin(self, run: Run) -> GetNext:
+        return run.elements(map(int64_element, random_words(self.seeds)))
 
     def cardinality(self) -> int:
         return INFINITE
@@ -243,7 +241,7 @@ def _random(xp: ArrayModule, seed: Any, seed2: Any) -> Any:
 
 
 def with_repetitions(stage: Stage) -> Stage:
-    """A shuffle and its repetition as one stage, if the stage is a repetition of one."""
+    """Fuse a repetition with the shuffle that is its input, if there is one."""
     if isinstance(stage, Repeat):
         (shuffle,) = stage.inputs
         if isinstance(shuffle, Shuffle) and shuffle.again and shuffle.count == 1 and stage.count != 0:

@@ -1,9 +1,9 @@
-"""Stages that take sparse tensors apart, or put elements together as one.
+"""Stages that slice sparse tensors, or batch elements as sparse tensors.
 
 A sparse element is three arrays, as ``gpuplace.ops.sparse.sparse_spec`` packs them.
 
 Source: tensorflow/core/kernels/data/sparse_tensor_slice_dataset_op.cc and
-experimental/dense_to_sparse_batch_dataset_op.cc, release 1.15 (sentences).
+experimental/dense_to_sparse_batch_dataset_op.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpuplace.errors import DataLossError, UnimplementedError
 from gpuplace.kernels.compute import compute
 from gpuplace.shapes import brackets
 from gpuplace.tf1.data.runtime.batching import Batch
-from gpuplace.tf1.data.runtime.stages import Element, Kept, Stage, invalid
+from gpuplace.tf1.data.runtime.stages import Element, Items, Stage, invalid
 from gpuplace.typing import ArrayModule
 
 
@@ -47,16 +47,16 @@ def _slices(xp: ArrayModule, indices: Any, values: Any, dense_shape: Any) -> Any
     count = int(dense_shape[0]) if len(dense_shape) else 0
     bounds = np.searchsorted(rows, np.arange(count + 1))
     parts = [slice(*pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
-    return Kept([(indices[part, 1:], values[part], dense_shape[1:]) for part in parts])
+    return Items([(indices[part, 1:], values[part], dense_shape[1:]) for part in parts])
 
 
 class SparseBatch(Batch):
-    """Dense elements put together as sparse tensors.
+    """Batches of dense elements as sparse tensors.
 
     Args:
-        stage: gives the elements, of one component.
-        size: elements of a batch.
-        shape: the shape of a row; -1: that of the longest.
+        stage: the input stage, with elements of one component.
+        size: number of elements in a batch.
+        shape: shape of a row; -1: the size of the longest.
     """
 
     def __init__(self, stage: Stage, size: int, shape: Sequence[int]) -> None:

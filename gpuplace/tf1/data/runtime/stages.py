@@ -1,15 +1,16 @@
-"""Datasets while they run: a stage knows what it takes from and how to go over its elements.
+"""Running datasets: a stage knows its inputs and how to iterate over its elements.
 
-The value of a ``variant`` tensor is a ``Stage``. Going over it means to call a function that returns an element, a
-tuple of values, at each call, and ``END`` after the last one; a call that fails may be followed by another::
+The value of a dataset's ``variant`` tensor is a ``Stage``. To iterate, call its ``begin``: it returns a function that
+returns an element, a tuple of values, at each call, and ``END`` after the last one. Calls may continue after one
+fails::
 
     stage = Take(Range(0, 5, 1), 2)
-    following = stage.begin(run)         following() -> (0,)    following() -> (1,)    following() -> END
+    get_next = stage.begin(run)         get_next() -> (0,)    get_next() -> (1,)    get_next() -> END
 
-A pipeline runs in the thread that asks, but for what is made ahead (``prefetching``). Functions of the graph's library
-are run by the session, by one plan each.
+A pipeline runs in the consumer's thread, except for prefetched elements (``prefetching``). The session runs the library
+functions, with one plan for each.
 
-Source: tensorflow/core/kernels/data/*_dataset_op.cc, release 1.15 (order of elements, sentences).
+Source: tensorflow/core/kernels/data/*_dataset_op.cc, release 1.15 (order of elements, messages).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from gpuplace.kernels.resources import CallResources, SessionResources
 from gpuplace.typing import Array, ArrayModule
 
 Element = Sequence[Any]
-"""The values that an element consists of."""
+"""The values of an element."""
 
-Following = Callable[[], Any]
+GetNext = Callable[[], Any]
 """Returns the next element, or ``END``."""
 
 
@@ -42,11 +43,11 @@ class _End:
 
 
 END = _End()
-"""What follows the last element."""
+"""The end marker, returned after the last element."""
 
 
 class Call(NamedTuple):
-    """A function of a graph's library, with the values of what it uses besides its arguments."""
+    """A library function with the values of its captured tensors."""
 
     graph: Any
     name: str
@@ -54,7 +55,7 @@ class Call(NamedTuple):
 
     @classmethod
     def of(cls, ctx: KernelContext, ref: Any, captured: Sequence[Any]) -> Call:
-        """The function that an attribute of the running operation names."""
+        """Return the function that an attribute of the running operation names."""
         return cls(ctx.op.graph, ref.name, tuple(captured))
 
 
@@ -62,11 +63,11 @@ _ELEMENTS_PER_CHECK = 16
 
 
 class Run:
-    """One iterator's way through a pipeline: its functions, and what their kernels keep.
+    """One iteration over a pipeline: its functions, and the state of their kernels.
 
     Args:
         session: the session's resources.
-        device: full name of the device that functions run on.
+        device: full name of the device for the functions.
     """
 
     def __init__(self, session: SessionResources, device: str) -> None:
@@ -75,27 +76,26 @@ class Run:
         self._state: Any = CallResources(session)
         self._functions: dict[tuple[Any, str], Callable[[Sequence[Any]], list[Any]]] = {}
         self.check = functools.partial(_check, session.cancellation)
-        """Called where no element may come for long: CancelledError if the session was closed, DeadlineExceededError if
-        the time of the step is up. It keeps nothing alive, so that threads that make elements ahead end with their
-        iterator."""
+        """For long loops: raises CancelledError if the session was closed, DeadlineExceededError if the step has timed
+        out. It holds no references, so that prefetching threads end with their iterator."""
 
     def function(self, call: Call) -> Callable[[Element], list[Any]]:
-        """The function, ready to be called with an element."""
+        """Return the function as a callable of an element."""
         key = call.graph, call.name
-        found = self._functions.get(key)
-        if found is None:
+        entry = self._functions.get(key)
+        if entry is None:
             runs = self.session.functions
             assert runs is not None
-            found = self._functions[key] = runs.callable_of(call.graph, call.name, self.device, self._state)
+            entry = self._functions[key] = runs.callable_of(call.graph, call.name, self.device, self._state)
         if not call.captured:
-            return found
-        return functools.partial(_with_captured, found, call.captured)
+            return entry
+        return functools.partial(_with_captured, entry, call.captured)
 
-    def elements(self, iterator: Iterator[Any]) -> Following:
-        """The elements of a Python iterator, then ``END``.
+    def elements(self, iterator: Iterator[Any]) -> GetNext:
+        """Return the elements of a Python iterator, then ``END``.
 
-        Every stage that goes over many elements at once takes them from such a source in the end, so this is where
-        all of them notice that their time is up.
+        Every stage that iterates over many elements at once gets them from such a source in the end, so this is where
+        all stages notice cancellation.
         """
         check, left = self.check, 0
 
@@ -111,7 +111,7 @@ class Run:
 
 
 def _check(session: Cancellation) -> None:
-    """What ``Run.check`` calls."""
+    """Raise an error if the session was closed or the step has timed out."""
     if session.is_cancelled:
         raise CancelledError.of("Iterator was cancelled")
     check_deadline(step_limits())
@@ -127,40 +127,40 @@ class Stage:
     """A dataset.
 
     Args:
-        *inputs: the stages that it takes from.
+        *inputs: the input stages.
     """
 
-    only_chooses = False
-    """Whether it gives elements of the one stage that it takes from, just as they are."""
+    only_selects = False
+    """Whether its elements are unchanged elements of its only input."""
 
     def __init__(self, *inputs: Stage) -> None:
         self.inputs = inputs
 
-    def begin(self, run: Run) -> Following:
-        """Starts to go over the elements."""
+    def begin(self, run: Run) -> GetNext:
+        """Start to iterate over the elements."""
         raise NotImplementedError
 
     def cardinality(self) -> int:
-        """How many elements there are; -1: infinitely many, -2: not known."""
+        """Return the number of elements; -1: infinite, -2: unknown."""
         return UNKNOWN
 
     def rewritten(self, rewrite: Callable[[Stage], Stage]) -> Stage:
-        """The same stage, with each stage further up replaced by what a function makes of it, and it as well."""
-        inputs = tuple(one.rewritten(rewrite) for one in self.inputs)
-        if any(one is not other for one, other in zip(inputs, self.inputs, strict=True)):
-            made = type(self).__new__(type(self))
-            made.__dict__.update(self.__dict__)
-            made.inputs = inputs
-            return rewrite(made)
+        """Return a copy of this stage with a function applied to it and to all stages that it depends on."""
+        inputs = tuple(stage.rewritten(rewrite) for stage in self.inputs)
+        if any(candidate is not other for candidate, other in zip(inputs, self.inputs, strict=True)):
+            copy = type(self).__new__(type(self))
+            copy.__dict__.update(self.__dict__)
+            copy.inputs = inputs
+            return rewrite(copy)
         return rewrite(self)
 
 
 INFINITE, UNKNOWN = -1, -2
-"""Cardinalities."""
+"""Values of ``cardinality``."""
 
 
 def invalid(sentence: str) -> InvalidArgumentError:
-    """The error about an argument of a dataset."""
+    """Return an InvalidArgumentError about an argument of a dataset."""
     return InvalidArgumentError.of(sentence)
 
 
@@ -168,7 +168,7 @@ def invalid(sentence: str) -> InvalidArgumentError:
 
 
 class Tensors(Stage):
-    """One element.
+    """A dataset with one element.
 
     Args:
         values: its values.
@@ -178,7 +178,7 @@ class Tensors(Stage):
         super().__init__()
         self.values = tuple(values)
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         return run.elements(iter((self.values,)))
 
     def cardinality(self) -> int:
@@ -192,7 +192,7 @@ class Slices(Stage):
         arrays: ``[rows, ...]`` each.
 
     Raises:
-        InvalidArgumentError: a scalar, or different numbers of rows.
+        InvalidArgumentError: an array is a scalar, or the numbers of rows differ.
     """
 
     def __init__(self, arrays: Sequence[Any]) -> None:
@@ -204,49 +204,49 @@ class Slices(Stage):
                 raise invalid("All components must have the same size in the 0th dimension")
         self.arrays = tuple(arrays)
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         rows = [_rows(array) for array in self.arrays]
         return run.elements(zip(*rows, strict=True))
 
     def taken(self, numbers: Sequence[int]) -> tuple[Any, ...]:
-        """The rows of those numbers, put together."""
+        """Return a batch of the rows with these indices."""
         return tuple([array.take(numbers, axis=0) for array in self.arrays])
 
     def cardinality(self) -> int:
         return len(self.arrays[0])
 
 
-class _Numbers(Stage):
-    """Numbers of rows, each an element as it is.
+class _RowIndices(Stage):
+    """Row indices, each of which is an element.
 
     Args:
-        count: how many.
+        count: the number of rows.
     """
 
     def __init__(self, count: int) -> None:
         super().__init__()
         self.count = count
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         return run.elements(iter(range(self.count)))
 
 
-def by_number(stage: Stage) -> tuple[Slices, Stage] | None:
-    """Where the elements of a stage are rows of arrays: the arrays, and a stage that gives the numbers of the rows.
+def as_row_indices(stage: Stage) -> tuple[Slices, Stage] | None:
+    """Return the arrays, and a stage of row indices, if the elements of a stage are rows of arrays.
 
-    What becomes of single rows costs more than what becomes of numbers, so who puts them together takes them by number.
+    Indices are cheaper to pass along than single rows, so batches select all rows of a batch at once.
     """
     source = stage
-    while source.only_chooses:
+    while source.only_selects:
         (source,) = source.inputs
     if not isinstance(source, Slices):
         return None
-    numbers = _Numbers(source.cardinality())
-    return source, stage.rewritten(lambda one: numbers if one is source else one)
+    numbers = _RowIndices(source.cardinality())
+    return source, stage.rewritten(lambda candidate: numbers if candidate is source else candidate)
 
 
 def _rows(array: Any) -> Any:
-    """The rows of an array, as arrays; of a vector of datasets the datasets."""
+    """Return the rows of an array as arrays; for a vector of datasets the datasets."""
     if array.ndim > 1:
         return iter(array)
     if array.dtype == object and len(array) and isinstance(array[0], Stage):
@@ -254,18 +254,18 @@ def _rows(array: Any) -> Any:
     return map(array.__getitem__, zip(range(len(array)), itertools.repeat(...)))
 
 
-def number_element(number: int) -> Element:
-    """The element of one number, int64."""
+def int64_element(number: int) -> Element:
+    """Return an element with one int64 number."""
     return (np.array(number, np.int64),)
 
 
 class Range(Stage):
-    """Numbers, int64.
+    """A range of int64 numbers.
 
     Args:
-        start: the first.
-        stop: where they end.
-        step: from one to the next.
+        start: the first number.
+        stop: the end, exclusive.
+        step: the step between two numbers.
     """
 
     def __init__(self, start: int, stop: int, step: int) -> None:
@@ -274,28 +274,28 @@ class Range(Stage):
             raise invalid("step must be a non-zero integer.")
         self.numbers = range(start, stop, step)
 
-    def begin(self, run: Run) -> Following:
-        return run.elements(map(number_element, self.numbers))
+    def begin(self, run: Run) -> GetNext:
+        return run.elements(map(int64_element, self.numbers))
 
     def cardinality(self) -> int:
         return len(self.numbers)
 
 
-# Several at a time, and one after the other
+# Combinations of stages
 
 
 class Zip(Stage):
-    """Elements taken together."""
+    """Tuples with an element of each stage."""
 
-    def begin(self, run: Run) -> Following:
-        following = [one.begin(run) for one in self.inputs]
-        if len(following) == 2:
-            return _pairs(*following)
+    def begin(self, run: Run) -> GetNext:
+        get_next = [stage.begin(run) for stage in self.inputs]
+        if len(get_next) == 2:
+            return _pairs(*get_next)
 
         def take() -> Any:
             values: list[Any] = []
-            for one in following:
-                element = one()
+            for function in get_next:
+                element = function()
                 if element is END:
                     return END
                 values += element
@@ -304,27 +304,27 @@ class Zip(Stage):
         return take
 
     def cardinality(self) -> int:
-        counts = [one.cardinality() for one in self.inputs]
+        counts = [stage.cardinality() for stage in self.inputs]
         if UNKNOWN in counts:
             return UNKNOWN
         return min((count for count in counts if count >= 0), default=INFINITE)
 
 
-def _pairs(first: Following, second: Following) -> Following:
+def _pairs(first: GetNext, second: GetNext) -> GetNext:
     def take() -> Any:
-        one = first()
-        if one is END:
+        left = first()
+        if left is END:
             return END
-        other = second()
-        return END if other is END else (*one, *other)
+        right = second()
+        return END if right is END else (*left, *right)
 
     return take
 
 
 class Concatenate(Stage):
-    """The elements of one stage, then those of another."""
+    """Elements of one stage, then elements of another."""
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         left = iter(self.inputs)
         current = next(left).begin(run)
 
@@ -332,37 +332,37 @@ class Concatenate(Stage):
             nonlocal current
             element = current()
             while element is END:
-                following = next(left, None)
-                if following is None:
+                get_next = next(left, None)
+                if get_next is None:
                     return END
-                current = following.begin(run)
+                current = get_next.begin(run)
                 element = current()
             return element
 
         return take
 
     def cardinality(self) -> int:
-        counts = [one.cardinality() for one in self.inputs]
+        counts = [stage.cardinality() for stage in self.inputs]
         if INFINITE in counts:
             return INFINITE
         return UNKNOWN if UNKNOWN in counts else sum(counts)
 
 
 class Repeat(Stage):
-    """The elements again and again.
+    """Repeated elements.
 
     Args:
-        stage: gives them.
-        count: how often; less than 0: without end.
+        stage: the input stage.
+        count: number of repetitions; negative: unlimited.
     """
 
-    only_chooses = True
+    only_selects = True
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
         self.count = count
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         (stage,) = self.inputs
         if self.count == 0:
             return run.elements(iter(()))
@@ -380,7 +380,7 @@ class Repeat(Stage):
                 if left == 0:
                     return END
                 element = current()
-                if element is END and left < 0:  # nothing at all, for ever
+                if element is END and left < 0:  # an empty stage, repeated without end
                     return END
             return element
 
@@ -397,29 +397,29 @@ class Take(Stage):
     """The first elements.
 
     Args:
-        stage: gives them.
-        count: most of them; less than 0: all.
+        stage: the input stage.
+        count: maximum number of elements; negative: all.
     """
 
-    only_chooses = True
+    only_selects = True
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
         self.count = count
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         if self.count == 0:
             return run.elements(iter(()))
-        following = self.inputs[0].begin(run)
+        get_next = self.inputs[0].begin(run)
         left = self.count
         if left < 0:
-            return following
+            return get_next
 
         def take() -> Any:
             nonlocal left
             if left == 0:
                 return END
-            element = following()
+            element = get_next()
             left = 0 if element is END else left - 1
             return element
 
@@ -436,31 +436,31 @@ class Skip(Stage):
     """All but the first elements.
 
     Args:
-        stage: gives them.
-        count: how many are left out; less than 0: all.
+        stage: the input stage.
+        count: number of elements to skip; negative: all.
     """
 
-    only_chooses = True
+    only_selects = True
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
         self.count = count
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         if self.count < 0:
             return run.elements(iter(()))
-        following, check = self.inputs[0].begin(run), run.check
+        get_next, check = self.inputs[0].begin(run), run.check
         left = self.count
 
         def take() -> Any:
             nonlocal left
             while left:
                 check()
-                if following() is END:
+                if get_next() is END:
                     left = 0
                     return END
                 left -= 1
-            return following()
+            return get_next()
 
         return take
 
@@ -472,15 +472,15 @@ class Skip(Stage):
 
 
 class Shard(Stage):
-    """Every so many-th element.
+    """Every ``shards``-th element.
 
     Args:
-        stage: gives them.
-        shards: into how many parts they are divided.
-        index: which of them.
+        stage: the input stage.
+        shards: the number of shards.
+        index: index of the shard.
     """
 
-    only_chooses = True
+    only_selects = True
 
     def __init__(self, stage: Stage, shards: int, index: int) -> None:
         super().__init__(stage)
@@ -490,12 +490,12 @@ class Shard(Stage):
             raise invalid(f"Index must be between 0 and {shards - 1} (currently index = {index}).")
         self.shards, self.index = shards, index
 
-    def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
+    def begin(self, run: Run) -> GetNext:
+        get_next = self.inputs[0].begin(run)
         numbers = itertools.count()
 
         def take() -> Any:
-            while (element := following()) is not END:
+            while (element := get_next()) is not END:
                 if next(numbers) % self.shards == self.index:
                     return element
             return END
@@ -507,12 +507,12 @@ class Shard(Stage):
         return count if count < 0 else (count - self.index + self.shards - 1) // self.shards
 
 
-class Unchanged(Stage):
-    """The elements of another stage: what is only a note about how to run it."""
+class Passthrough(Stage):
+    """The elements of another stage, unchanged: the dataset only concerns how they are computed."""
 
-    only_chooses = True
+    only_selects = True
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         return self.inputs[0].begin(run)
 
     def cardinality(self) -> int:
@@ -520,21 +520,21 @@ class Unchanged(Stage):
 
 
 class Cached(Stage):
-    """The same elements, made once and kept in memory."""
+    """The same elements, computed once and cached in memory."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
         self.kept: list[list[Element]] = []
-        """The elements, once they are known to be all."""
+        """The elements, after a complete pass."""
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         if self.kept:
             return run.elements(iter(self.kept[0]))
-        following = self.inputs[0].begin(run)
+        get_next = self.inputs[0].begin(run)
         elements: list[Element] = []
 
         def take() -> Any:
-            element = following()
+            element = get_next()
             if element is not END:
                 elements.append(element)
             elif not self.kept:
@@ -548,14 +548,14 @@ class Cached(Stage):
 
 
 class Window(Stage):
-    """Datasets of neighbouring elements.
+    """Datasets of consecutive elements.
 
     Args:
-        stage: gives the elements.
-        size: elements of a window.
-        shift: elements from the beginning of one to that of the next.
-        stride: elements from one of a window to the next.
-        drops: whether windows with fewer elements are left out.
+        stage: the input stage.
+        size: number of elements in a window.
+        shift: distance in elements between the starts of two windows.
+        stride: distance in elements between two elements of a window.
+        drops: whether to drop windows with fewer elements.
     """
 
     def __init__(self, stage: Stage, size: int, shift: int, stride: int, drops: bool) -> None:
@@ -565,8 +565,8 @@ class Window(Stage):
                 raise invalid(f"Window {what} must be greater than zero.")
         self.size, self.shift, self.stride, self.drops = size, shift, stride, drops
 
-    def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
+    def begin(self, run: Run) -> GetNext:
+        get_next = self.inputs[0].begin(run)
         span = (self.size - 1) * self.stride + 1
         ahead: list[Element] = []
         has_ended = False
@@ -575,7 +575,7 @@ class Window(Stage):
         def take() -> Any:
             nonlocal has_ended, left_out
             while not has_ended and (left_out or len(ahead) < span):
-                element = following()
+                element = get_next()
                 if element is END:
                     has_ended = True
                 elif left_out:
@@ -587,13 +587,13 @@ class Window(Stage):
             chosen = ahead[: span : self.stride]
             left_out = max(0, self.shift - len(ahead))
             del ahead[: self.shift]
-            return tuple(Kept(tuple((value,) for value in values)) for values in zip(*chosen, strict=True))
+            return tuple(Items(tuple((value,) for value in values)) for values in zip(*chosen, strict=True))
 
         return take
 
 
-class Kept(Stage):
-    """Elements that are there already.
+class Items(Stage):
+    """Elements of a list.
 
     Args:
         elements: the elements.
@@ -603,7 +603,7 @@ class Kept(Stage):
         super().__init__()
         self.elements = elements
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         return run.elements(iter(self.elements))
 
     def cardinality(self) -> int:
@@ -613,14 +613,14 @@ class Kept(Stage):
 class Unbatch(Stage):
     """The rows of elements."""
 
-    def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
-        rows: Following = run.elements(iter(()))
+    def begin(self, run: Run) -> GetNext:
+        get_next = self.inputs[0].begin(run)
+        rows: GetNext = run.elements(iter(()))
 
         def take() -> Any:
             nonlocal rows
             while (row := rows()) is END:
-                element = following()
+                element = get_next()
                 if element is END:
                     return END
                 for number, value in enumerate(element):
@@ -638,14 +638,14 @@ class Unbatch(Stage):
 
 
 class Unique(Stage):
-    """Each element once, where it comes first."""
+    """Elements without duplicates; the first occurrence stays."""
 
-    def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
+    def begin(self, run: Run) -> GetNext:
+        get_next = self.inputs[0].begin(run)
         seen: set[Any] = set()
 
         def take() -> Any:
-            while (element := following()) is not END:
+            while (element := get_next()) is not END:
                 key = (
                     element[0].shape,
                     element[0].tobytes() if element[0].dtype != object else tuple(element[0].flat),
@@ -659,10 +659,10 @@ class Unique(Stage):
 
 
 class Directed(Stage):
-    """Elements of several stages, as the numbers of the first stage say."""
+    """Elements of several stages, in the order of the indices in the first stage."""
 
-    def begin(self, run: Run) -> Following:
-        selector, *stages = [one.begin(run) for one in self.inputs]
+    def begin(self, run: Run) -> GetNext:
+        selector, *stages = [stage.begin(run) for stage in self.inputs]
         has_ended = [False] * len(stages)
 
         def take() -> Any:
@@ -755,7 +755,7 @@ def _directed(xp: ArrayModule, selector_input_dataset: Any, data_input_datasets:
 
 @compute("ModelDataset")
 def _model(xp: ArrayModule, input_dataset: Any) -> Any:
-    return Unchanged(input_dataset)
+    return Passthrough(input_dataset)
 
 
 @compute(
@@ -765,4 +765,4 @@ def _model(xp: ArrayModule, input_dataset: Any) -> Any:
     "ExperimentalPrivateThreadPoolDataset",
 )
 def _with_threads(xp: ArrayModule, input_dataset: Any, threads: Array) -> Any:
-    return Unchanged(input_dataset)
+    return Passthrough(input_dataset)

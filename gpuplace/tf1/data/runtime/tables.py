@@ -1,7 +1,7 @@
-"""Datasets of rows: of CSV files, of databases, of ``Example`` messages, and a dataset written to a file.
+"""Datasets of CSV records, database rows and parsed ``Example`` messages, and the writing of datasets to files.
 
 Source: tensorflow/core/kernels/data/experimental/csv_dataset_op.cc, sql_dataset_op.cc, parse_example_dataset_op.cc and
-to_tf_record_op.cc, release 1.15 (sentences).
+to_tf_record_op.cc, release 1.15 (messages).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.shape_rules import require_rank_at_most
 from gpuplace.ops.support import no_outputs
 from gpuplace.shapes import SCALAR_SHAPE
-from gpuplace.tf1.data.runtime.stages import END, Element, Following, Run, Stage, invalid
+from gpuplace.tf1.data.runtime.stages import END, Element, GetNext, Run, Stage, invalid
 from gpuplace.tf1.input.csv import fields_of, value_of
 from gpuplace.tf1.input.parsing_kernels import parsed_examples
 from gpuplace.typing import Array, ArrayModule
@@ -40,15 +40,15 @@ class CsvRecords(Stage):
     """The records of CSV files.
 
     Args:
-        names: names of the files.
-        kind: how they are compressed.
-        header: whether the first line of each is left out.
-        delimiter: what stands between values.
-        quotes: whether quotation marks do not belong to values.
+        names: file names.
+        kind: the compression.
+        header: whether to skip the first line of each file.
+        delimiter: the separator.
+        quotes: whether to strip quotation marks around values.
         na_value: another text for missing values.
-        columns: the numbers of the columns that are wanted; none: all.
-        defaults: for each a value that stands for missing ones, or nothing.
-        types: the types of the columns.
+        columns: indices of the columns to read; empty: all.
+        defaults: the default value of each column; empty if every value is required.
+        types: dtypes of the columns.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class CsvRecords(Stage):
         self.delimiter, self.quotes, self.na_value = delimiter, quotes, na_value
         self.columns, self.defaults, self.types = columns, defaults, types
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         records, check = self._records(), run.check
 
         def take() -> Any:
@@ -88,7 +88,7 @@ class CsvRecords(Stage):
 
     def _element(self, record: bytes) -> Element:
         fields = fields_of(record, self.delimiter, self.quotes, "quotes") or [b""]
-        wanted = len(self.types)
+        expected = len(self.types)
         if self.columns:
             fields = [fields[column] for column in self.columns if column < len(fields)]
         values = []
@@ -100,9 +100,9 @@ class CsvRecords(Stage):
                 values.append(_scalar(default.reshape(-1)[0], dtype))
             else:
                 raise invalid(f"Field {number} is required but missing in record!")
-        if len(fields) != wanted:
-            found = "more" if len(fields) > wanted else len(fields)
-            raise invalid(f"Expect {wanted} fields but have {found} in record")
+        if len(fields) != expected:
+            count = "more" if len(fields) > expected else len(fields)
+            raise invalid(f"Expect {expected} fields but have {count} in record")
         return values
 
 
@@ -136,7 +136,7 @@ def _csv(
     if columns:
         if len(columns) != len(record_defaults):
             raise invalid("select_cols should match output size")
-        if any(one >= other for one, other in zip(columns, columns[1:], strict=False)):
+        if any(column >= other for column, other in zip(columns, columns[1:], strict=False)):
             raise invalid("select_cols should be strictly increasing indices")
         if columns[0] < 0:
             raise invalid("select_cols should be non-negative indices")
@@ -157,19 +157,19 @@ def _csv(
 
 
 class SqlRows(Stage):
-    """The rows of a query.
+    """Rows of a database query.
 
     Args:
-        name: the name of the database's file.
+        name: path of the database file.
         query: the query.
-        types: the types of the columns.
+        types: dtypes of the columns.
     """
 
     def __init__(self, name: str, query: str, types: Sequence[DType]) -> None:
         super().__init__()
         self.name, self.query, self.types = name, query, types
 
-    def begin(self, run: Run) -> Following:
+    def begin(self, run: Run) -> GetNext:
         rows: Iterator[Any] | None = None
 
         def take() -> Any:
@@ -180,7 +180,7 @@ class SqlRows(Stage):
             if row is None:
                 return END
             return [
-                _scalar(_of_database(value, dtype), dtype)
+                _scalar(_database_value(value, dtype), dtype)
                 for value, dtype in zip(row, self.types, strict=True)
             ]
 
@@ -202,8 +202,8 @@ class SqlRows(Stage):
             raise UnknownError.of(f"{error} {self.query}") from None
 
 
-def _of_database(value: Any, dtype: DType) -> Any:
-    """A value of a column of a type; what is missing is 0 or empty."""
+def _database_value(value: Any, dtype: DType) -> Any:
+    """Convert a value of a column to a dtype; missing values are 0 or empty."""
     if dtype is string:
         return value if isinstance(value, bytes) else b"" if value is None else str(value).encode()
     number = value
@@ -232,8 +232,8 @@ class ParsedExamples(Stage):
     """The features of vectors of ``Example`` messages.
 
     Args:
-        stage: gives the vectors.
-        settings: what ``parsed_examples`` is told of the features.
+        stage: the input stage, vectors of messages.
+        settings: the arguments of ``parsed_examples`` that describe the features.
     """
 
     def __init__(self, stage: Stage, **settings: Any) -> None:
@@ -242,11 +242,11 @@ class ParsedExamples(Stage):
         keys = [*settings["dense_keys"], *settings["sparse_keys"]]
         self.order = sorted(range(len(keys)), key=keys.__getitem__)
 
-    def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
+    def begin(self, run: Run) -> GetNext:
+        get_next = self.inputs[0].begin(run)
 
         def take() -> Any:
-            element = following()
+            element = get_next()
             if element is END:
                 return END
             texts = element[0].tolist()
@@ -261,9 +261,9 @@ class ParsedExamples(Stage):
 
 
 def _packed(sparse: Sequence[Any]) -> Any:
-    found = np.empty(3, object)
-    found[:] = sparse
-    return found
+    components = np.empty(3, object)
+    components[:] = sparse
+    return components
 
 
 @compute("ParseExampleDataset", "ExperimentalParseExampleDataset")
@@ -297,9 +297,9 @@ def _write(
     kind = compression_type[()].decode()
     if kind not in ("", "ZLIB", "GZIP"):
         raise UnimplementedError.of(f"Unsupported compression_type: {kind}.")
-    following = input_dataset.begin(Run(ctx.session, ctx.device))
+    get_next = input_dataset.begin(Run(ctx.session, ctx.device))
     with RecordWriter(os.fsdecode(filename[()]), compressor(kind)) as writer:
-        while (element := following()) is not END:
+        while (element := get_next()) is not END:
             writer.write(element[0][()])
     return ()
 

@@ -1,1 +1,1 @@
-"""Conditionals and loops that are calls of functions."""
+"""Functional conditionals and loops."""

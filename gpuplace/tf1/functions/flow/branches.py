@@ -1,9 +1,9 @@
-"""Branches that fit together: the same arguments, results of the same types.
+"""Make branches compatible: the same arguments, and results of the same types.
 
     f (x, w) ──> Tensor            f (x, w, b) ──> values, indices, shape
     g (x, b) ──> IndexedSlices     g (x, w, b) ──> values, indices, shape
 
-Source: tensorflow/python/ops/cond_v2.py, release 1.15 (what is added to the graphs, sentences).
+Source: tensorflow/python/ops/cond_v2.py, release 1.15 (nodes added, messages).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gpuplace.tf1.functions.func_graph import FuncGraph, flat_tensors, packed_te
 
 
 def check_captures(branches: Sequence[FuncGraph], names: Sequence[str]) -> None:
-    """ValueError where a branch uses a tensor of another one.
+    """Raise ValueError if a branch uses a tensor of another one.
 
     Args:
-        branches: their graphs.
-        names: what they are called.
+        branches: the graphs of the branches.
+        names: the names of the branches.
     """
     for branch, name in zip(branches, names, strict=True):
         for tensor in branch.external_captures:
@@ -37,14 +37,14 @@ def check_captures(branches: Sequence[FuncGraph], names: Sequence[str]) -> None:
 
 
 def make_inputs_match(branches: Sequence[FuncGraph], inputs: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-    """Gives all branches the same arguments, placeholders that nothing uses among them.
+    """Give all branches the same arguments, as unused placeholders if necessary.
 
     Args:
-        branches: their graphs.
-        inputs: what each is given, in the order of its arguments.
+        branches: the graphs of the branches.
+        inputs: the inputs of each branch, in argument order.
 
     Returns:
-        What all are given, each tensor once.
+        The common inputs, without duplicates.
     """
     counted = [_counted(given) for given in inputs]
     wanted = list(dict.fromkeys(key for given in counted for key in given))
@@ -64,31 +64,31 @@ def make_inputs_match(branches: Sequence[FuncGraph], inputs: Sequence[Sequence[T
 
 
 def _counted(tensors: Sequence[Tensor]) -> list[tuple[Tensor, int]]:
-    """Each tensor with the number of times that it was there before."""
+    """Pair each tensor with the number of its earlier occurrences."""
     seen: Counter[Tensor] = Counter()
-    made = []
+    pairs = []
     for tensor in tensors:
-        made.append((tensor, seen[tensor]))
+        pairs.append((tensor, seen[tensor]))
         seen[tensor] += 1
-    return made
+    return pairs
 
 
 def make_positions_match(branches: Sequence[FuncGraph], op_name: str) -> None:
-    """Makes the positions of slices that branches give int64 where they are not of the same type.
+    """Convert the indices of ``IndexedSlices`` results to int64 if the branches disagree.
 
     Args:
-        branches: their graphs.
+        branches: the graphs of the branches.
         op_name: ``"cond"`` or ``"switch_case"``, for messages.
 
     Raises:
-        TypeError: slices in one branch are none in another, or positions are no whole numbers.
+        TypeError: only some branches return slices, or indices are not integers.
     """
     leaves = [nest.flatten(branch.structured_outputs) for branch in branches]
     if len({len(each) for each in leaves}) != 1:
-        return  # which `check_same_outputs` says
+        return  # `check_same_outputs` reports this
     indices, position = [], 0
     for number, outs in enumerate(zip(*leaves, strict=True)):
-        if len({isinstance(one, IndexedSlices) for one in outs}) != 1:
+        if len({isinstance(output, IndexedSlices) for output in outs}) != 1:
             raise TypeError(
                 f"Cannot reconcile tf.{op_name} {number}-th outputs:\n  branches returned: {outs}"
             )
@@ -109,37 +109,37 @@ def make_positions_match(branches: Sequence[FuncGraph], op_name: str) -> None:
 
 
 def make_slices_match(branches: Sequence[FuncGraph], op_name: str) -> None:
-    """Makes what one branch gives slices where another one gives slices.
+    """Convert tensor results to ``IndexedSlices`` if another branch returns slices.
 
     Args:
         branches: graphs whose results are lists.
         op_name: ``"tf.cond"`` or ``"tf.switch_case"``, for messages.
 
     Raises:
-        TypeError: something else than a tensor is there.
+        TypeError: a result is neither a tensor nor slices.
     """
-    given = [list(branch.structured_outputs) for branch in branches]
-    for number, outs in enumerate(zip(*given, strict=True)):
-        if not any(isinstance(one, IndexedSlices) for one in outs):
+    outputs = [list(branch.structured_outputs) for branch in branches]
+    for number, outs in enumerate(zip(*outputs, strict=True)):
+        if not any(isinstance(output, IndexedSlices) for output in outs):
             continue
-        for branch, results, one in zip(branches, given, outs, strict=True):
-            if not isinstance(one, (Tensor, IndexedSlices)):
+        for branch, results, branch_output in zip(branches, outputs, outs, strict=True):
+            if not isinstance(branch_output, (Tensor, IndexedSlices)):
                 raise TypeError(
                     f"Cannot reconcile {op_name} {number}-th outputs:\n  outputs from all branches: {outs}"
                 )
             with branch.as_default():
-                results[number] = as_indexed_slices(one)
-    for branch, results in zip(branches, given, strict=True):
+                results[number] = as_indexed_slices(branch_output)
+    for branch, results in zip(branches, outputs, strict=True):
         branch.structured_outputs = results
         branch.outputs = flat_tensors(results)
 
 
 def check_same_outputs(branches: Sequence[FuncGraph], names: Sequence[str], op_name: str) -> None:
-    """TypeError where branches give something else, ValueError where not as much.
+    """Raise TypeError if the results of branches differ, ValueError if their numbers differ.
 
     Args:
-        branches: their graphs.
-        names: what they are called.
+        branches: the graphs of the branches.
+        names: the names of the branches.
         op_name: ``"tf.cond"`` or ``"tf.switch_case"``.
     """
     first = branches[0]
@@ -172,15 +172,15 @@ def _different(
 
 
 def output_shapes(branches: Sequence[FuncGraph]) -> list[Any]:
-    """The shapes of what branches give, as far as they have the same ones.
+    """Return the result shapes that the branches have in common.
 
     Args:
-        branches: their graphs.
+        branches: the graphs of the branches.
     """
-    found = []
+    shapes = []
     for outs in zip(*(branch.outputs for branch in branches), strict=True):
         shape = outs[0].shape
-        for one in outs[1:]:
-            shape = shape.most_specific_compatible_shape(one.shape)
-        found.append(shape)
-    return found
+        for output in outs[1:]:
+            shape = shape.most_specific_compatible_shape(output.shape)
+        shapes.append(shape)
+    return shapes

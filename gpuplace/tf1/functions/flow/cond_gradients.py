@@ -1,13 +1,12 @@
-"""Gradients of conditionals whose branches are functions: conditionals of the gradients of the branches.
+"""Gradients of functional conditionals: conditionals of the branches' gradients.
 
     x ─> If (f, g) ─┬─> y             dy ─> If (f_grad, g_grad) ─> dx
                     └─> t  ──────────────────┘
 
-What the gradient of a branch needs of what the branch computed is given out by the ``If``, as an optional value, since
-there is none where the other branch was taken. So the node calls other functions from then on, with ``_rewritten`` in
-their names.
+A branch's gradient needs intermediate values of the branch. The ``If`` returns them as optional values, which are empty
+if the other branch ran. The node therefore calls new functions from then on, with ``_rewritten`` in their names.
 
-Source: tensorflow/python/ops/cond_v2.py, release 1.15 (what is added to the graphs, names).
+Source: tensorflow/python/ops/cond_v2.py, release 1.15 (nodes added, names).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
 
 
 class _GradientGraph(CondBranchFuncGraph):
-    """That of the gradient of a branch.
+    """Graph of a branch's gradient.
 
     Args:
         name: the function's name.
@@ -45,14 +44,14 @@ class _GradientGraph(CondBranchFuncGraph):
         super().__init__(name, collections_of_default_graph())
         self._forward = forward
         self._unwrapped: dict[Tensor, Tensor] = {}
-        """What the branch computed -> what stands for it here."""
+        """Intermediate value of the branch -> its counterpart here."""
         self.wrapped: dict[Tensor, Tensor] = {}
-        """What the branch computed -> the optional value that it has to give out."""
+        """Intermediate value of the branch -> the optional value that the branch has to return."""
         self.needs_rewrite = False
-        """Whether one of these is not given out yet."""
+        """Whether the branch does not return one of these yet."""
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
-        """As for any graph; what the branch computed comes by an optional value, a handle as the branch got it."""
+        """Capture a tensor: the branch's own values as optional values, resource handles as the branch's inputs."""
         forward = self._forward
         if tensor.op.graph is not forward or tensor in forward.inputs or tensor in forward.outputs:
             return super().capture(tensor, name)
@@ -61,10 +60,10 @@ class _GradientGraph(CondBranchFuncGraph):
             if tensor.dtype.base_dtype.name == "resource":
                 known = super().capture(forward.inputs[input_of_resource(tensor, forward)], name)
             else:
-                given = super().capture(self._optional(tensor), name or tensor.op.name)
+                optional = super().capture(self._optional(tensor), name or tensor.op.name)
                 known = new_list(
                     "OptionalGetValue",
-                    optional=given,
+                    optional=optional,
                     output_types=[tensor.dtype.base_dtype],
                     output_shapes=[tensor.shape],
                 )[0]
@@ -91,7 +90,7 @@ class _GradientGraph(CondBranchFuncGraph):
 
 
 def get_func_graphs(op: Operation) -> list[FuncGraph]:
-    """The branches of a conditional, as they are in the library, given what it is given.
+    """Return the branches of a conditional, as they are in the library, connected to its inputs.
 
     Args:
         op: an ``If`` or ``Case``.
@@ -100,12 +99,12 @@ def get_func_graphs(op: Operation) -> list[FuncGraph]:
         op.attrs["branches"] if op.type == "Case" else [op.attrs["then_branch"], op.attrs["else_branch"]]
     )
     inputs = op.inputs[1:]
-    found = []
+    graphs = []
     for function in functions:
         branch = func_graph_in_library(op, function, [tensor.shape for tensor in inputs])
         branch.captured = dict(zip(inputs, branch.args, strict=True))
-        found.append(branch)
-    return found
+        graphs.append(branch)
+    return graphs
 
 
 def _gradient_graph(forward: FuncGraph, grads: Sequence[Any]) -> _GradientGraph:
@@ -116,25 +115,25 @@ def _gradient_graph(forward: FuncGraph, grads: Sequence[Any]) -> _GradientGraph:
 
 
 def _gradients_in(forward: FuncGraph, grads: Sequence[Any]) -> list[Any]:
-    """The gradients of a branch's arguments, zeros where there are none."""
+    """Return the gradients of a branch's arguments, zeros where there is none."""
     pairs = [
         (y, grad)
         for y, grad in zip(forward.outputs, grads, strict=True)
         if grad is not None and is_trainable(y)
     ]
     xs = forward.inputs
-    found = gradients([y for y, _ in pairs], xs, [grad for _, grad in pairs]) if pairs else [None] * len(xs)
-    return [zeros_of(x) if one is None else one for x, one in zip(xs, found, strict=True)]
+    dxs = gradients([y for y, _ in pairs], xs, [grad for _, grad in pairs]) if pairs else [None] * len(xs)
+    return [zeros_of(x) if grad is None else grad for x, grad in zip(xs, dxs, strict=True)]
 
 
 def _rewrite(
-    op: Operation, branches: Sequence[FuncGraph], made: Sequence[_GradientGraph], op_name: str
+    op: Operation, branches: Sequence[FuncGraph], gradient_graphs: Sequence[_GradientGraph], op_name: str
 ) -> None:
-    """Makes a conditional one of branches that give out, besides, what their gradients need."""
-    most = max(len(one.wrapped) for one in made)
+    """Give a conditional new branches that also return what their gradients need."""
+    most = max(len(graph.wrapped) for graph in gradient_graphs)
     count = len(branches[0].outputs)
-    for branch, one in zip(branches, made, strict=True):
-        more = list(one.wrapped.values())
+    for branch, gradient_graph in zip(branches, gradient_graphs, strict=True):
+        more = list(gradient_graph.wrapped.values())
         with branch.as_default():
             more += [new("OptionalNone") for _ in range(most - len(more))]
         branch.outputs.extend(more)
@@ -147,42 +146,42 @@ def _rewrite(
         set_attr(op, "then_branch", functions[0])
         set_attr(op, "else_branch", functions[1])
     given_out = branches[0].outputs
-    set_attr(op, "Tout", tuple(one.dtype.base_dtype for one in given_out))
-    set_attr(op, "output_shapes", tuple(one.shape for one in given_out))
-    add_outputs(op, [one.dtype for one in given_out[count:]], [one.shape for one in given_out[count:]])
+    set_attr(op, "Tout", tuple(out.dtype.base_dtype for out in given_out))
+    set_attr(op, "output_shapes", tuple(out.shape for out in given_out))
+    add_outputs(op, [out.dtype for out in given_out[count:]], [out.shape for out in given_out[count:]])
 
 
-def _inputs(op: Operation, forward: FuncGraph, made: FuncGraph) -> list[Tensor]:
-    """What the gradient of a branch is given: what it uses of the branch as the conditional has it."""
-    found = []
-    for tensor in made.external_captures:
+def _inputs(op: Operation, forward: FuncGraph, gradient_graph: FuncGraph) -> list[Tensor]:
+    """Return the inputs of a branch's gradient, with the branch's tensors replaced by those of the conditional."""
+    inputs = []
+    for tensor in gradient_graph.external_captures:
         if tensor.graph is forward:
             if tensor in forward.outputs:
                 tensor = op.outputs[forward.outputs.index(tensor)]
             else:
                 tensor = op.inputs[1 + forward.inputs.index(tensor)]
-        found.append(tensor)
-    return found
+        inputs.append(tensor)
+    return inputs
 
 
 def _parts(op: Operation, grads: Sequence[Any], op_name: str) -> tuple[list[Any], list[list[Tensor]]]:
-    """The graphs of the gradients of the branches, and what each is given."""
+    """Return the graphs of the branches' gradients, and the inputs of each."""
     branches = get_func_graphs(op)
-    made = [_gradient_graph(branch, grads) for branch in branches]
-    if any(one.needs_rewrite for one in made):
-        _rewrite(op, branches, made, op_name)
-    inputs = [_inputs(op, branch, one) for branch, one in zip(branches, made, strict=True)]
-    make_slices_match(made, op_name)
-    return made, inputs
+    gradient_graphs = [_gradient_graph(branch, grads) for branch in branches]
+    if any(graph.needs_rewrite for graph in gradient_graphs):
+        _rewrite(op, branches, gradient_graphs, op_name)
+    inputs = [_inputs(op, branch, graph) for branch, graph in zip(branches, gradient_graphs, strict=True)]
+    make_slices_match(gradient_graphs, op_name)
+    return gradient_graphs, inputs
 
 
 @gradient("If", "StatelessIf")
 def _of_if(op: Operation, *grads: Any) -> list[Any]:
-    made, inputs = _parts(op, grads, "tf.cond")
-    return [None, *build_cond(op.inputs[0], made, inputs)]
+    gradient_graphs, inputs = _parts(op, grads, "tf.cond")
+    return [None, *build_cond(op.inputs[0], gradient_graphs, inputs)]
 
 
 @gradient("Case")
 def _of_case(op: Operation, *grads: Any) -> list[Any]:
-    made, inputs = _parts(op, grads, "tf.switch_case")
-    return [None, *build_case(op.inputs[0], made, inputs, "gradient")]
+    gradient_graphs, inputs = _parts(op, grads, "tf.switch_case")
+    return [None, *build_case(op.inputs[0], gradient_graphs, inputs, "gradient")]

@@ -1,12 +1,12 @@
-"""Conditionals whose branches are functions: one ``If`` or ``Case``, and a copy of each of its results.
+"""Functional conditionals: one ``If`` or ``Case``, and a copy of each of its results.
 
     x ──┬─> If (p; then_branch, else_branch) ──> Identity ──> y
     w ──┘
 
-What a branch uses of the graph around it is given to all branches. The copies let a fetch of one result leave out what
-only the others need, once the node was made into ``Switch`` and ``Merge``.
+Tensors of the surrounding graph that one branch uses become inputs of all branches. The copies allow a fetch of one
+result to skip what only the others need, once the node is lowered to ``Switch`` and ``Merge``.
 
-Source: tensorflow/python/ops/cond_v2.py, release 1.15 (what is added to the graph, sentences).
+Source: tensorflow/python/ops/cond_v2.py, release 1.15 (nodes added, messages).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def cond_v2(
 
     Args:
         pred: a scalar bool tensor.
-        true_fn: takes nothing and gives a structure of tensors.
-        false_fn: gives the same structure.
+        true_fn: takes no arguments and returns a structure of tensors.
+        false_fn: returns the same structure.
         name: name of the node; None: ``"cond"``.
 
     Returns:
-        The structure.
+        The results, in this structure.
 
     Raises:
-        TypeError: ``pred`` is a Python bool, or the functions give different structures or types.
+        TypeError: ``pred`` is a Python bool, or the functions return different structures or dtypes.
         ValueError: one function uses a tensor of the other.
     """
     if isinstance(pred, bool):
@@ -69,7 +69,7 @@ def cond_v2(
 def _branch_graphs(
     names: Sequence[str], functions: Sequence[Callable[[], Any]], decider: Tensor
 ) -> list[FuncGraph]:
-    """What the branches add, one graph each."""
+    """Return the graph of each branch."""
     adds = get_default_graph().adds_control_dependencies
     return [
         func_graph_from_py_func(
@@ -88,27 +88,27 @@ def _branch_graphs(
 def build_cond(
     pred: Tensor, branches: Sequence[FuncGraph], inputs: Sequence[Sequence[Tensor]], name: str | None = None
 ) -> Any:
-    """Adds the ``If`` of two branches, which get the same arguments.
+    """Add the ``If`` of two branches, which get the same arguments.
 
     Args:
         pred: a scalar.
         branches: the graph for true and the one for false.
-        inputs: what each of them is given.
+        inputs: the inputs of each branch.
         name: name of the node; None: its type.
 
     Returns:
-        What the branches give, in its structure.
+        The results of the branches, in their structure.
     """
     make_positions_match(branches, "cond")
     check_same_outputs(branches, ["true_fn", "false_fn"], "tf.cond")
-    given = make_inputs_match(branches, inputs)
+    captured = make_inputs_match(branches, inputs)
     return _called(
         "If" if has_stateful_ops(*branches) else "StatelessIf",
         name,
         branches,
         cond=pred,
-        input=given,
-        Tout=[one.dtype for one in branches[0].outputs],
+        input=captured,
+        Tout=[output.dtype for output in branches[0].outputs],
         then_branch=create_new_tf_function(branches[0]),
         else_branch=create_new_tf_function(branches[1]),
         output_shapes=output_shapes(branches),
@@ -116,13 +116,13 @@ def build_cond(
 
 
 def _called(op_type: str, name: str | None, graphs: Sequence[FuncGraph], **arguments: Any) -> Any:
-    """What a node gives that calls one of these branches."""
+    """Add a node that calls one of these branches, and return its results."""
     graph = get_default_graph()
     waiting = [op for branch in graphs for op in branch.control_captures]
     with graph.control_dependencies(waiting):
         op = apply_op(op_type, name, **arguments)
     set_attr(op, LOWERING, True)
-    tensors = [identity(one) for one in op.outputs]
+    tensors = [identity(output) for output in op.outputs]
     graph.prevent_fetching(op)
     return packed_tensors(graphs[0].structured_outputs, tensors)
 
@@ -134,14 +134,14 @@ def indexed_case(
 
     Args:
         branch_index: an int32 scalar.
-        branch_fns: functions without arguments; the last one also for every other index.
+        branch_fns: functions without arguments; the last one is also used for every other index.
         name: name of the node.
 
     Returns:
-        The structure that they give.
+        The results, in the structure of the functions' results.
 
     Raises:
-        TypeError: ``branch_index`` is a Python number, or the functions give different structures or types.
+        TypeError: ``branch_index`` is a Python number, or the functions return different structures or dtypes.
         ValueError: one function uses a tensor of another.
     """
     if isinstance(branch_index, int):
@@ -160,28 +160,28 @@ def build_case(
     inputs: Sequence[Sequence[Tensor]],
     name: str | None = None,
 ) -> Any:
-    """Adds the ``Case`` of some branches, which get the same arguments.
+    """Add the ``Case`` of some branches, which get the same arguments.
 
     Args:
         branch_index: a scalar.
-        branches: their graphs.
-        inputs: what each of them is given.
+        branches: the graphs of the branches.
+        inputs: the inputs of each branch.
         name: name of the node; None: its type.
 
     Returns:
-        What the branches give, in its structure.
+        The results of the branches, in their structure.
     """
     make_positions_match(branches, "switch_case")
     names = [f"branches[{number}]" for number in range(len(branches))]
     check_same_outputs(branches, names, "tf.switch_case")
-    given = make_inputs_match(branches, inputs)
+    captured = make_inputs_match(branches, inputs)
     return _called(
         "Case",
         name,
         branches,
         branch_index=branch_index,
-        input=given,
-        Tout=[one.dtype for one in branches[0].outputs],
+        input=captured,
+        Tout=[output.dtype for output in branches[0].outputs],
         branches=[create_new_tf_function(branch) for branch in branches],
         output_shapes=output_shapes(branches),
     )

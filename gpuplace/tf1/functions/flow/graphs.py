@@ -1,10 +1,10 @@
-"""The graphs of branches, conditions and bodies, and their functions in the library of the graph around them.
+"""Graphs of branches, conditions and bodies, and their functions in the surrounding graph's library.
 
     cond(p, f, g)  ──>  If (then_branch = cond_true_3, else_branch = cond_false_4)
     library            cond_true_3 (x) -> ...        cond_false_4 (x) -> ...
 
 Source: tensorflow/python/ops/control_flow_util_v2.py and control_flow_v2_func_graphs.py, release 1.15 (names,
-sentences).
+messages).
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from gpuplace.tf1.functions.func_graph import FuncGraph
 _numbers = itertools.count()
 
 LOWERING = "_lower_using_switch_merge"
-"""The attribute of what TensorFlow makes ``Switch``, ``Merge`` and the like of, before it places the graph."""
+"""The attribute of nodes that TensorFlow lowers to ``Switch``, ``Merge`` and so on before placement."""
 
 
 class CondBranchFuncGraph(FuncGraph):
-    """That of a branch of a conditional."""
+    """Graph of a conditional's branch."""
 
 
 class WhileCondFuncGraph(FuncGraph):
-    """That of a loop's condition."""
+    """Graph of a loop's condition."""
 
 
 class WhileBodyFuncGraph(FuncGraph):
-    """That of a loop's body."""
+    """Graph of a loop's body."""
 
 
 def create_new_tf_function(func_graph: FuncGraph) -> FunctionRef:
-    """Puts the function of a graph into the library of the one around it, under the graph's name.
+    """Add the function of a graph to the surrounding graph's library, under the graph's name.
 
     Args:
         func_graph: the graph.
@@ -54,17 +54,17 @@ def create_new_tf_function(func_graph: FuncGraph) -> FunctionRef:
 
 
 def unique_fn_name(scope: str, name: str) -> str:
-    """A name for a function that no other one has.
+    """Return a unique function name.
 
     Args:
-        scope: the name scope of the node that calls it.
-        name: what it is, such as ``"body"``.
+        scope: the name scope of the calling node.
+        name: the role of the function, such as ``"body"``.
     """
     return f"{scope}{name}_{next(_numbers)}".replace("/", "_")
 
 
 def unique_grad_fn_name(forward_name: str) -> str:
-    """A name for the gradient of a function that no other one has.
+    """Return a unique name for the gradient of a function.
 
     Args:
         forward_name: the name of the function.
@@ -73,15 +73,15 @@ def unique_grad_fn_name(forward_name: str) -> str:
 
 
 def collections_of_default_graph() -> Any:
-    """The collections of the graph that is being built: those that a branch or body adds to."""
+    """Return the collections of the current graph, to which branches and bodies add."""
     return get_default_graph()._collections
 
 
 def as_scalar(pred: Any) -> Any:
-    """A condition without axes, by a ``Squeeze`` where it may have some.
+    """Return a condition as a scalar, with a ``Squeeze`` if its rank may not be 0.
 
     Args:
-        pred: what a condition gave; what is no tensor stays as it is.
+        pred: the condition; a value that is not a tensor is returned unchanged.
     """
     if isinstance(pred, Tensor) and pred.shape.ndims != 0:
         return squeeze(pred)
@@ -89,7 +89,7 @@ def as_scalar(pred: Any) -> Any:
 
 
 def has_stateful_ops(*graphs: FuncGraph) -> bool:
-    """Whether there is a stateful operation in one of these graphs.
+    """Return whether one of the graphs has a stateful operation.
 
     Args:
         *graphs: the graphs.
@@ -100,11 +100,11 @@ def has_stateful_ops(*graphs: FuncGraph) -> bool:
 
 
 def func_graph_in_library(op: Operation, function: FunctionRef, input_shapes: Sequence[Any]) -> FuncGraph:
-    """A function that an operation calls, as a graph within that of the operation; all inputs are its own arguments.
+    """Return a function that an operation calls, as a graph within the operation's graph.
 
     Args:
         op: the operation.
-        function: one that its attributes name.
+        function: a function that its attributes name; all inputs become arguments.
         input_shapes: the shapes of the arguments.
     """
     with op.graph.as_default():
@@ -116,7 +116,7 @@ def func_graph_in_library(op: Operation, function: FunctionRef, input_shapes: Se
 
 
 def zeros_of(tensor: Tensor) -> Tensor:
-    """Zeros like a tensor; for a handle, like the value of its variable.
+    """Return zeros like a tensor; for a handle, like the value of its variable.
 
     Args:
         tensor: the tensor.
@@ -127,14 +127,14 @@ def zeros_of(tensor: Tensor) -> Tensor:
 
 
 def input_of_resource(tensor: Tensor, graph: FuncGraph) -> int:
-    """The position of the input of a function that a handle in it comes from.
+    """Return the position of the function input that a resource handle comes from.
 
     Args:
         tensor: the handle.
         graph: the graph of the function.
 
     Raises:
-        ValueError: it comes from no input.
+        ValueError: the handle does not come from an input.
     """
     return _position(tensor, graph.inputs)
 

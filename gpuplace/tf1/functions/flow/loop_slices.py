@@ -1,12 +1,12 @@
-"""Slices that the gradient of a loop's body gives for what stays the same in all iterations: kept as slices.
+"""Keep ``IndexedSlices`` gradients of loop invariants as slices.
 
-    dw (a tensor)                  ──> body ──> slices of dw, one iteration's more
+    dw (a tensor)                  ──> body ──> slices of dw, one more for each iteration
     values, indices, shape of dw   ──> body ──> values, indices, shape
 
-The body takes one tensor for each gradient and gives three for slices. Those of a variable's handle become three
-arguments, which begin without rows; others are made one tensor.
+The body takes one tensor for each gradient and returns three for slices. For a variable's handle, these become three
+arguments, which start without rows; other slices are converted to a tensor.
 
-Source: tensorflow/python/ops/while_v2_indexed_slices_rewriter.py, release 1.15 (what is added to the graphs, names).
+Source: tensorflow/python/ops/while_v2_indexed_slices_rewriter.py, release 1.15 (nodes added, names).
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from gpuplace.shapes import TensorShape
 from gpuplace.tf1.functions.func_graph import FuncGraph, flat_tensors
 
 
-def keep_slices(graph: Any, forward: Sequence[Tensor], given: list[Any], first: int) -> list[Any]:
-    """Makes arguments and results of the gradient of a body fit where it gives slices.
+def keep_slices(graph: Any, forward: Sequence[Tensor], initial_values: list[Any], first: int) -> list[Any]:
+    """Make arguments and results of a body's gradient match where it returns slices.
 
     Args:
-        graph: that of the gradient.
-        forward: the arguments of the loop that it gives gradients for.
-        given: what the loop backwards begins with.
+        graph: the graph of the gradient.
+        forward: the arguments of the loop whose gradients it returns.
+        initial_values: the initial values of the backward loop.
         first: the position of the first gradient.
 
     Returns:
-        What it begins with then.
+        The new initial values.
     """
     for tensor, output in zip(forward, list(graph.structured_outputs[first:]), strict=False):
         if not isinstance(output, IndexedSlices):
             continue
         if tensor.dtype.base_dtype.name == "resource":
-            given = _as_arguments(graph, output, tensor, given)
+            initial_values = _as_arguments(graph, output, tensor, initial_values)
         else:
             with graph.as_default():
                 dense = convert_to_tensor(output)
             _replace(graph, output, dense)
-    return given
+    return initial_values
 
 
 def _replace(graph: FuncGraph, old: Any, new: Any) -> None:
-    number = next(i for i, one in enumerate(graph.structured_outputs) if one is old)
+    number = next(i for i, output in enumerate(graph.structured_outputs) if output is old)
     graph.structured_outputs[number] = new
     graph.outputs = flat_tensors(graph.structured_outputs)
 
 
-def _as_arguments(graph: Any, slices: IndexedSlices, handle: Tensor, given: list[Any]) -> list[Any]:
+def _as_arguments(graph: Any, slices: IndexedSlices, handle: Tensor, initial_values: list[Any]) -> list[Any]:
     begin = _without_rows(slices, handle)
     with graph.as_default():
         arguments = [graph.capture(tensor, whitelisted=True) for tensor in flat_tensors(begin)]
@@ -66,11 +66,11 @@ def _as_arguments(graph: Any, slices: IndexedSlices, handle: Tensor, given: list
     position = graph.outputs.index(slices.values)
     _replace(graph, slices, longer)
     graph.args = [*graph.args[:position], *arguments, *graph.args[position + 1 :]]
-    return [*given[:position], *flat_tensors(begin), *given[position + 1 :]]
+    return [*initial_values[:position], *flat_tensors(begin), *initial_values[position + 1 :]]
 
 
 def _without_rows(slices: IndexedSlices, handle: Tensor) -> IndexedSlices:
-    """Slices like others, of a variable, without rows."""
+    """Return slices without rows, like the given slices of a variable."""
     values = slices.values
     sizes: Any
     if values.shape.is_fully_defined():
@@ -83,6 +83,6 @@ def _without_rows(slices: IndexedSlices, handle: Tensor) -> IndexedSlices:
 
 
 def _with_rows_before(output: Operation, before: Tensor) -> Tensor:
-    """What a ``ConcatV2`` and its copy give, whose first part is other rows."""
+    """Prepend rows to the results of a ``ConcatV2`` and its copy."""
     parts = output.inputs[0].op.inputs[:-1]
     return concat([before, *parts[1:]], 0)

@@ -1,15 +1,15 @@
-"""Gradients of loops whose condition and body are functions: a second ``While``, through the iterations backwards.
+"""Gradients of functional loops: a second ``While`` that goes backwards through the iterations.
 
 ::
 
     forward    v, w, list   ──> While (body pushes t onto the list)  ──> v, w, list
     backward   dv, dw, list ──> While (body pops t, dv = f'(t) dv)   ──> dv, dw, list
 
-What the gradient of an iteration needs of what the body computed is pushed onto a list, one for each tensor, that the
-loop goes on with besides; so the node gets more arguments and calls other functions, with ``_rewritten`` in their
-names. What stays the same in all iterations is used as it is, and constants are written again.
+The gradient of an iteration needs intermediate values of the body. The body pushes each of them onto a list, which
+becomes another loop variable. The node therefore gets more arguments and calls new functions, with ``_rewritten`` in
+their names. Loop invariants are used directly, and constants are copied.
 
-Source: tensorflow/python/ops/while_v2.py, release 1.15 (what is added to the graphs, names, sentences).
+Source: tensorflow/python/ops/while_v2.py, release 1.15 (nodes added, names, messages).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
 from gpuplace.typing import TensorLike
 
 COUNTERS = 3
-"""The number of variables before the gradients: iterations done, the most of them, and how many there are."""
+"""Number of variables before the gradients: completed iterations, their maximum, and their total."""
 
 
 class _BodyGradientGraph(WhileBodyFuncGraph):
-    """That of the gradient of a loop's body.
+    """Graph of the gradient of a loop's body.
 
     Args:
         name: the function's name.
@@ -60,19 +60,19 @@ class _BodyGradientGraph(WhileBodyFuncGraph):
         self._op, self._cond, self._body = op, cond, body
         self._invariants = set(body.inputs) & set(body.outputs)
         self._standing_in: dict[Tensor, Tensor] = {}
-        """What the body computed -> what stands for it here."""
+        """Intermediate value of the body -> its counterpart here."""
         self.lists: list[Tensor] = []
-        """What the loop has to begin with besides: lists without elements."""
+        """Further initial values of the loop: empty lists."""
         self.next_ones: dict[Tensor, Tensor] = {}
-        """What the body here takes besides the gradients -> what it gives for the next iteration."""
+        """Further argument of this body, after the gradients -> its value for the next iteration."""
 
     def capture(self, tensor: Tensor, name: str | None = None, whitelisted: bool = False) -> Tensor:
-        """What stands here for a tensor of the loop's body; a ValueError for one of elsewhere.
+        """Return the counterpart of a tensor of the loop's body; ValueError for a tensor of another graph.
 
         Args:
             tensor: the tensor.
-            name: the name of the placeholder; None: that of the tensor's operation.
-            whitelisted: whether it may be of elsewhere.
+            name: the name of the placeholder; None: the name of the tensor's operation.
+            whitelisted: whether it may come from another graph.
         """
         graph = tensor.op.graph
         if graph is self._body:
@@ -107,8 +107,8 @@ class _BodyGradientGraph(WhileBodyFuncGraph):
             return constant(value, dtype=tensor.dtype)
         if tensor.dtype.base_dtype.name == "resource":
             return self._handle(tensor)
-        given = super().capture(self._collected(tensor), name)
-        self.next_ones[given], found = tensor_list_pop_back(given, element_dtype=tensor.dtype)
+        accumulated = super().capture(self._collected(tensor), name)
+        self.next_ones[accumulated], found = tensor_list_pop_back(accumulated, element_dtype=tensor.dtype)
         return found
 
     def _handle(self, tensor: Tensor) -> Tensor:
@@ -117,12 +117,12 @@ class _BodyGradientGraph(WhileBodyFuncGraph):
         outer = self._op.inputs[index]
         if body.inputs[index] is not body.outputs[index]:
             raise ValueError(f"Resource tensors must be loop invariants {outer}.")
-        found = self.capture(outer, whitelisted=True)
-        self.next_ones[found] = found
-        return found
+        counterpart = self.capture(outer, whitelisted=True)
+        self.next_ones[counterpart] = counterpart
+        return counterpart
 
     def _collected(self, tensor: Tensor) -> Tensor:
-        """The list that the loop's body gives, with all values that a tensor had."""
+        """Return the list that the loop's body returns with all values of a tensor."""
         known = _list_of(tensor, self._body)
         if known is not None:
             return known
@@ -131,23 +131,23 @@ class _BodyGradientGraph(WhileBodyFuncGraph):
             context = building_context(outer)
             with outer.control_dependencies(None):
                 set_building_context(outer, context)
-                made = empty_tensor_list(
+                accumulator = empty_tensor_list(
                     tensor.shape,
                     tensor.dtype,
                     self._op.inputs[1],
                     f"{tensor.name}/accumulator".replace(":", "_"),
                 )
-        self.lists.append(made)
+        self.lists.append(accumulator)
         with self._body.as_default():
-            longer = tensor_list_push_back(made, tensor)
+            longer = tensor_list_push_back(accumulator, tensor)
         self._body.outputs.append(longer)
         with self._cond.as_default():
-            self._cond.capture(made)
+            self._cond.capture(accumulator)
         return longer
 
 
 def _list_of(tensor: Tensor, graph: FuncGraph) -> Tensor | None:
-    """The list that a body gives, onto which it pushes a tensor: its own argument at the same place."""
+    """Return the list onto which a body pushes a tensor: the body's own argument at the same position."""
     for op in tensor.consumers():
         if op.type != "TensorListPushBack" or op.inputs[0] not in graph.inputs:
             continue
@@ -163,7 +163,7 @@ def _list_of(tensor: Tensor, graph: FuncGraph) -> Tensor | None:
 
 
 def _get_graph(while_op: Operation, func_attr_name: str) -> FuncGraph:
-    """A function of a loop, as it is in the library.
+    """Return a function of a loop, as it is in the library.
 
     Args:
         while_op: the loop.
@@ -178,33 +178,33 @@ def _of_while(op: Operation, *grads: Any) -> list[Any]:
     cond, body = _get_graph(op, "cond"), _get_graph(op, "body")
     count = len(body.outputs)
     original = op.attrs.get(ORIGINAL_OUTPUTS, count)
-    given: list[Any] = [
+    dys: list[Any] = [
         _preprocessed(*triple)
         for triple in zip(grads[:original], body.outputs[:original], op.outputs[:original], strict=True)
     ] + [None] * (count - original)
-    ways = [way for way in zip(body.outputs, body.inputs, given, strict=True) if way[2] is not None]
-    made, args = _body_gradient(op, cond, body, ways)
-    if made.lists:
-        _rewrite(op, cond, body, made.lists, count)
+    ways = [way for way in zip(body.outputs, body.inputs, dys, strict=True) if way[2] is not None]
+    gradient_graph, args = _body_gradient(op, cond, body, ways)
+    if gradient_graph.lists:
+        _rewrite(op, cond, body, gradient_graph.lists, count)
     set_attr(op, ORIGINAL_OUTPUTS, len(op.outputs))
-    taken = [_resolved(tensor, op, body) for tensor in made.external_captures]
-    wanted = [tensor for tensor, one in zip(op.inputs, given, strict=False) if one is not None]
-    begins = keep_slices(made, wanted, [*args, *taken], COUNTERS)
-    outputs = _backward_loop(op, made, begins)
-    return [*_results(outputs, given, made), *[None] * len(made.lists)]
+    captured = [_resolved(tensor, op, body) for tensor in gradient_graph.external_captures]
+    wrt = [tensor for tensor, grad in zip(op.inputs, dys, strict=False) if grad is not None]
+    initial = keep_slices(gradient_graph, wrt, [*args, *captured], COUNTERS)
+    outputs = _backward_loop(op, gradient_graph, initial)
+    return [*_results(outputs, dys, gradient_graph), *[None] * len(gradient_graph.lists)]
 
 
 def _preprocessed(grad: TensorLike, of_body: Tensor, of_loop: Tensor) -> Any:
-    """The gradient to begin with, for a result of the loop; None where none goes through it."""
-    if not _goes_through(of_body):
+    """Return the initial gradient for a result of the loop; None if the result passes no gradient."""
+    if not _passes_gradient(of_body):
         return None
     if grad is None and of_loop.dtype.is_handle:
         return zeros_of(of_loop)
     return grad
 
 
-def _goes_through(tensor: Tensor) -> bool:
-    """Whether gradients go through a result of a body; not through lists of what has no gradients."""
+def _passes_gradient(tensor: Tensor) -> bool:
+    """Return whether a result of a body passes gradients; lists of non-differentiable values do not."""
     if tensor.op.type == "TensorListPopBack" and tensor.value_index == 0:
         return is_trainable(tensor.op.outputs[1])
     return is_trainable(tensor)
@@ -213,7 +213,7 @@ def _goes_through(tensor: Tensor) -> bool:
 def _body_gradient(
     op: Operation, cond: FuncGraph, body: FuncGraph, ways: Sequence[tuple[Tensor, Tensor, Any]]
 ) -> tuple[_BodyGradientGraph, list[Any]]:
-    """The gradient of a body, and what its loop begins with, but for what it takes of the body."""
+    """Return the gradient of a body, and the initial values of its loop, without those captured from the body."""
     total = op.outputs[0]
     counter = constant(0, dtype=total.dtype, name="grad_counter")
     args = [counter, op.inputs[1], total, *(grad for _, _, grad in ways)]
@@ -222,55 +222,55 @@ def _body_gradient(
     ys, xs = [y for y, _, _ in ways], [x for _, x, _ in ways]
 
     def step(done: Tensor, most: Tensor, total: Tensor, *grads: Tensor) -> Any:
-        found = gradients(ys, xs, list(grads), unconnected_gradients="zero")
-        return [done + 1, most, total, *found]
+        dxs = gradients(ys, xs, list(grads), unconnected_gradients="zero")
+        return [done + 1, most, total, *dxs]
 
     func_graph_from_py_func(name, step, args, None, func_graph=graph)
-    for mine in graph.internal_captures:
-        graph.outputs.append(graph.next_ones[mine])
-        graph.structured_outputs.append(graph.next_ones[mine])
+    for placeholder in graph.internal_captures:
+        graph.outputs.append(graph.next_ones[placeholder])
+        graph.structured_outputs.append(graph.next_ones[placeholder])
     return graph, args
 
 
 def _rewrite(op: Operation, cond: FuncGraph, body: FuncGraph, lists: Sequence[Tensor], count: int) -> None:
-    """Makes a loop one that goes on, besides, with lists of what its body computes."""
+    """Extend a loop with lists of its body's intermediate values."""
     cond.name += "_rewritten"
     body.name += "_rewritten"
     set_attr(op, "cond", create_new_tf_function(cond))
     set_attr(op, "body", create_new_tf_function(body))
-    set_attr(op, "T", tuple(one.dtype.base_dtype for one in body.outputs))
-    set_attr(op, "output_shapes", tuple(one.shape for one in body.outputs))
+    set_attr(op, "T", tuple(output.dtype.base_dtype for output in body.outputs))
+    set_attr(op, "output_shapes", tuple(output.shape for output in body.outputs))
     add_inputs(op, lists)
     more = body.outputs[count:]
-    add_outputs(op, [one.dtype for one in more], [one.shape for one in more])
+    add_outputs(op, [output.dtype for output in more], [output.shape for output in more])
 
 
 def _resolved(tensor: Tensor, op: Operation, body: FuncGraph) -> Tensor:
-    """What a loop gives for a tensor of its body; others as they are."""
+    """Return the loop's result for a tensor of its body; other tensors are returned unchanged."""
     return op.outputs[body.outputs.index(tensor)] if tensor.graph is body else tensor
 
 
-def _backward_loop(op: Operation, body: FuncGraph, begins: Sequence[Tensor]) -> list[Tensor]:
+def _backward_loop(op: Operation, body: FuncGraph, initial: Sequence[Tensor]) -> list[Tensor]:
     name = unique_grad_fn_name(op.attrs["cond"].name)
 
     def goes_on(done: Tensor, most: Tensor, total: Tensor, *others: Tensor) -> Tensor:
         return done < total
 
-    cond = func_graph_from_py_func(name, goes_on, begins, None, func_graph=WhileCondFuncGraph(name))
-    shapes = [one.shape for one in body.outputs]
-    outputs = add_while(begins, cond, body, shapes, op.attrs["parallel_iterations"], f"{op.name}_grad")
-    return [identity(one) for one in outputs]
+    cond = func_graph_from_py_func(name, goes_on, initial, None, func_graph=WhileCondFuncGraph(name))
+    shapes = [output.shape for output in body.outputs]
+    outputs = add_while(initial, cond, body, shapes, op.attrs["parallel_iterations"], f"{op.name}_grad")
+    return [identity(output) for output in outputs]
 
 
 def _results(outputs: Sequence[Tensor], given: Sequence[Any], body: FuncGraph) -> list[Any]:
-    """The gradients of a loop's arguments, of what the loop backwards gives."""
-    found: list[Any] = []
+    """Return the gradients of a loop's arguments, from the results of the backward loop."""
+    dxs: list[Any] = []
     left, structured = iter(outputs[COUNTERS:]), iter(body.structured_outputs[COUNTERS:])
     for grad in given:
         if grad is None:
-            found.append(None)
+            dxs.append(None)
         elif isinstance(next(structured), IndexedSlices):
-            found.append(IndexedSlices(next(left), next(left), next(left)))
+            dxs.append(IndexedSlices(next(left), next(left), next(left)))
         else:
-            found.append(next(left))
-    return found
+            dxs.append(next(left))
+    return dxs

@@ -1,13 +1,13 @@
-"""Loops whose condition and body are functions: one ``While``, and a copy of each of its results.
+"""Functional loops: one ``While``, and a copy of each of its results.
 
     0, limit ──┐
     i, x     ──┼─> While (cond, body) ──> Identity, one for each ──> i, x
     w        ──┘
 
-It counts its iterations, for gradients, in a variable before those of the program; what condition and body use of the
-graph around it comes after them, and stays as it is.
+The loop counts its iterations, for gradients, in a variable before those of the program. Tensors of the surrounding
+graph that condition and body use come after the program's variables, and do not change.
 
-Source: tensorflow/python/ops/while_v2.py, release 1.15 (what is added to the graph, sentences).
+Source: tensorflow/python/ops/while_v2.py, release 1.15 (nodes added, messages).
 """
 
 from __future__ import annotations
@@ -40,41 +40,41 @@ from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
 from gpuplace.typing import TensorLike
 
 ORIGINAL_OUTPUTS = "_num_original_outputs"
-"""The attribute with the number of results that a loop had before gradients asked for more."""
+"""The attribute with the number of results that a loop had before gradients added more."""
 COUNTERS = 2
-"""The number of variables before those of the program: the iterations, and the most of them."""
+"""Number of variables before those of the program: the iteration count, and its maximum."""
 
 
 class _Variables:
-    """What a program's loop goes on with, as a flat list of tensors.
+    """Loop variables of the program, as a flat list of tensors.
 
     Args:
-        loop_vars: its variables, at first.
-        shape_invariants: the shapes that they keep; None: those that they have.
+        loop_vars: the initial values.
+        shape_invariants: their invariant shapes; None: the shapes of the initial values.
     """
 
     def __init__(self, loop_vars: Any, shape_invariants: Any) -> None:
         self.structure = loop_vars
         self._leaves = nest.flatten(loop_vars, opens_slices=True)
-        self.tensors = [convert_to_tensor(flow_of(one)) for one in self._leaves]
+        self.tensors = [convert_to_tensor(flow_of(leaf)) for leaf in self._leaves]
         parts = nest.flatten(loop_vars)
         if shape_invariants is not None:
             nest.assert_same_structure(loop_vars, shape_invariants)
-        given = [None] * len(parts) if shape_invariants is None else nest.flatten(shape_invariants)
-        self.shapes = shapes_of_parts(parts, given, self.tensors)
+        invariants = [None] * len(parts) if shape_invariants is None else nest.flatten(shape_invariants)
+        self.shapes = shapes_of_parts(parts, invariants, self.tensors)
 
     def packed(self, tensors: Sequence[Tensor]) -> Any:
-        """Tensors in the structure of the variables."""
+        """Return tensors in the structure of the variables."""
         return nest.pack_sequence_as(
             self.structure, with_flows(self._leaves, list(tensors)), opens_slices=True
         )
 
     def flat(self, outputs: Any) -> list[Any]:
-        """What a body gives, which must be like the variables."""
+        """Return the results of a body as a list, after a check that they match the variables."""
         if nest.items(outputs, opens_slices=True) is None:
             outputs = [outputs]
         nest.assert_same_structure(list(outputs), list(self.structure), opens_slices=True)
-        return [flow_of(one) for one in nest.flatten(outputs, opens_slices=True)]
+        return [flow_of(item) for item in nest.flatten(outputs, opens_slices=True)]
 
 
 def while_loop(
@@ -91,22 +91,22 @@ def while_loop(
     """``tf.while_loop`` as one ``While``.
 
     Args:
-        cond: takes the loop variables, gives a scalar bool.
-        body: takes the loop variables, gives the next ones.
-        loop_vars: the first ones.
-        shape_invariants: the shapes that they keep; None: those that they have.
-        parallel_iterations: kept in the node.
-        maximum_iterations: the most iterations, an int32 scalar; None: no limit.
+        cond: takes the loop variables, returns a scalar bool.
+        body: takes the loop variables, returns the next ones.
+        loop_vars: the initial values.
+        shape_invariants: their invariant shapes; None: the shapes of the initial values.
+        parallel_iterations: stored in the node.
+        maximum_iterations: the maximum number of iterations, an int32 scalar; None: no limit.
         name: name of the node; None: ``"while"``.
         return_same_structure: whether a list or tuple of one variable stays one; otherwise its item is returned.
-        back_prop: nothing that counts: what gradients need is given out when they are asked for.
+        back_prop: ignored: what gradients need is added when they are built.
 
     Returns:
         The loop variables after the last iteration.
 
     Raises:
-        TypeError: ``body`` gives a structure or tensors of other types.
-        ValueError: another number of them, or shapes that change.
+        TypeError: ``body`` returns another structure or other dtypes.
+        ValueError: ``body`` returns another number of tensors, or shapes change.
     """
     variables = _Variables(loop_vars, shape_invariants)
     count = len(variables.tensors)
@@ -119,10 +119,10 @@ def while_loop(
         )
         counter = constant(0, limit.dtype, name="loop_counter")
         signature = [
-            *(TensorSpec(one.shape, one.dtype, one.op.name) for one in (counter, limit)),
+            *(TensorSpec(tensor.shape, tensor.dtype, tensor.op.name) for tensor in (counter, limit)),
             *(
-                TensorSpec(shape, one.dtype)
-                for one, shape in zip(variables.tensors, variables.shapes, strict=True)
+                TensorSpec(shape, tensor.dtype)
+                for tensor, shape in zip(variables.tensors, variables.shapes, strict=True)
             ),
         ]
 
@@ -141,7 +141,7 @@ def while_loop(
         )
 
         def step(done: Tensor, most: Tensor, *args: Tensor) -> Any:
-            for tensor in cond_graph.external_captures:  # in the same order here
+            for tensor in cond_graph.external_captures:  # the body has to have them in the same order
                 body_graph.capture(tensor)
             outputs = variables.flat(body(*variables.packed(args)))
             return [done + 1, most, *outputs]
@@ -156,7 +156,7 @@ def while_loop(
             func_graph=body_graph,
             add_control_dependencies=adds,
         )
-        given = [counter, limit, *variables.tensors, *body_graph.external_captures]
+        initial_values = [counter, limit, *variables.tensors, *body_graph.external_captures]
         body_graph.outputs.extend(body_graph.internal_captures)
         with cond_graph.as_default():
             for tensor in body_graph.external_captures:
@@ -166,16 +166,16 @@ def while_loop(
             variables.tensors, variables.shapes, body_graph.outputs[own], strict=True
         ):
             shape_is_kept(tensor, shape, output.shape)
-        _check_types(body_graph, given)
-        shapes = [one.shape for one in body_graph.outputs]
+        _check_types(body_graph, initial_values)
+        shapes = [output.shape for output in body_graph.outputs]
         shapes[own] = variables.shapes
-        outputs = _called(given, cond_graph, body_graph, shapes, parallel_iterations, scope)
-    found = variables.packed(outputs[own])
-    return found if return_same_structure or count != 1 else outputs[COUNTERS]
+        outputs = _called(initial_values, cond_graph, body_graph, shapes, parallel_iterations, scope)
+    results = variables.packed(outputs[own])
+    return results if return_same_structure or count != 1 else outputs[COUNTERS]
 
 
-def _check_types(body_graph: FuncGraph, given: Sequence[Tensor]) -> None:
-    for argument, output, tensor in zip(body_graph.inputs, body_graph.outputs, given, strict=True):
+def _check_types(body_graph: FuncGraph, initial_values: Sequence[Tensor]) -> None:
+    for argument, output, tensor in zip(body_graph.inputs, body_graph.outputs, initial_values, strict=True):
         if argument.dtype is not output.dtype:
             raise TypeError(
                 f"Loop var {tensor.name} enters the loop with type {argument.dtype} but has type {output.dtype}"
@@ -184,46 +184,46 @@ def _check_types(body_graph: FuncGraph, given: Sequence[Tensor]) -> None:
 
 
 def _called(
-    given: Sequence[Tensor],
+    initial_values: Sequence[Tensor],
     cond_graph: FuncGraph,
     body_graph: FuncGraph,
     shapes: Sequence[TensorShape],
     parallel_iterations: int,
     name: str,
 ) -> list[Tensor]:
-    """The results of a ``While``."""
+    """Return the results of a new ``While``."""
     waiting = [*cond_graph.control_captures, *body_graph.control_captures]
     with get_default_graph().control_dependencies(waiting):
-        outputs = add_while(given, cond_graph, body_graph, shapes, parallel_iterations, name)
+        outputs = add_while(initial_values, cond_graph, body_graph, shapes, parallel_iterations, name)
         set_attr(outputs[0].op, ORIGINAL_OUTPUTS, len(outputs))
-    return [identity(one) for one in outputs]
+    return [identity(output) for output in outputs]
 
 
 def add_while(
-    given: Sequence[Tensor],
+    initial_values: Sequence[Tensor],
     cond_graph: FuncGraph,
     body_graph: FuncGraph,
     shapes: Sequence[TensorShape],
     parallel_iterations: int,
     name: str,
 ) -> Sequence[Tensor]:
-    """Adds a ``While``.
+    """Add a ``While``.
 
     Args:
-        given: what it begins with.
+        initial_values: the initial values.
         cond_graph: the graph of its condition.
-        body_graph: that of its body.
-        shapes: those of its results.
-        parallel_iterations: kept in the node.
-        name: its name.
+        body_graph: the graph of its body.
+        shapes: the shapes of its results.
+        parallel_iterations: stored in the node.
+        name: name of the node.
 
     Returns:
-        Its outputs.
+        The outputs of the node.
     """
     op = apply_op(
         "While",
         name,
-        input=list(given),
+        input=list(initial_values),
         cond=create_new_tf_function(cond_graph),
         body=create_new_tf_function(body_graph),
         output_shapes=list(shapes),

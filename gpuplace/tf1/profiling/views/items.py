@@ -70,7 +70,7 @@ class Item:
         """Devices of the item's nodes."""
         return []
 
-    def take(self, options: Options) -> None:
+    def count(self, options: Options) -> None:
         """Compute the item's counts, and set whether it counts at all.
 
         Args:
@@ -131,7 +131,7 @@ class NodeItem(Item):
     def devices(self) -> list[str]:
         return [self.node.device] if self.node is not None and self.node.device else []
 
-    def take(self, options: Options) -> None:
+    def count(self, options: Options) -> None:
         patterns = options.patterns["account_type"]
         self.own = {} if self.node is None else self.node.counts(options.step)
         self.counted = is_any(patterns) or any(matches(patterns, type_) for type_ in self.types)
@@ -155,37 +155,37 @@ class NodesItem(Item):
         super().__init__(name)
         self._profile = profile
         self.nodes: dict[str, NodeProfile] = {}
-        self.picked: list[NodeItem] = []
+        self.counted_nodes: list[NodeItem] = []
         """The nodes that count, by name."""
 
     @property
     def types(self) -> set[str]:
-        return {type_ for item in self.picked for type_ in item.types}
+        return {type_ for item in self.counted_nodes for type_ in item.types}
 
     @property
     def devices(self) -> list[str]:
         """The devices of all nodes; "" stands for nodes that did not run."""
-        return sorted({item.node.device for item in self.picked if item.node is not None})
+        return sorted({item.node.device for item in self.counted_nodes if item.node is not None})
 
-    def take(self, options: Options) -> None:
+    def count(self, options: Options) -> None:
         patterns = options.patterns["account_type"]
-        self.picked = [
+        self.counted_nodes = [
             NodeItem(name, self._profile, node)
             for name, node in sorted(self.nodes.items())
-            if node.times_picked(patterns)
+            if node.match_count(patterns)
         ]
-        for item in self.picked:
-            item.take(options)
+        for item in self.counted_nodes:
+            item.count(options)
             item.add_up(())
-        often = {item.name: self.nodes[item.name].times_picked(patterns) for item in self.picked}
+        often = {item.name: self.nodes[item.name].match_count(patterns) for item in self.counted_nodes}
         self.own = {
-            count: sum(item.own[count] * often[item.name] for item in self.picked) for count in COUNTS
+            count: sum(item.own[count] * often[item.name] for item in self.counted_nodes) for count in COUNTS
         }
-        self.counted = bool(self.picked) or is_any(patterns)
+        self.counted = bool(self.counted_nodes) or is_any(patterns)
 
     def write(self, message: Any) -> None:
         super().write(message)
-        for item in self.picked:
+        for item in self.counted_nodes:
             item.write(message.graph_nodes.add())
 
 
@@ -228,7 +228,7 @@ def ordered(items: list[Any], options: Options) -> list[Any]:
         return items
     count = options.order
     if options.order_by == "occurrence" and items and isinstance(items[0], NodesItem):
-        return introsorted(items, lambda one, other: len(one.picked) > len(other.picked))
+        return introsorted(items, lambda one, other: len(one.counted_nodes) > len(other.counted_nodes))
     if count is None:
         return sorted(items, key=lambda item: item.name)
     return introsorted(items, lambda one, other: one.total.get(count, 0) > other.total.get(count, 0))

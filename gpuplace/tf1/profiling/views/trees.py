@@ -90,7 +90,7 @@ class TreeView:
             if not self._is_new(item):
                 continue
             below = yield self._count(item.children, options)
-            item.take(options)
+            item.count(options)
             if item.counted or (below and not self.once):
                 item.kept = below
                 item.add_up(below)

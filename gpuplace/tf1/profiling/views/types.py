@@ -42,7 +42,7 @@ class OpView:
         """
         self.root.own = dict.fromkeys(self.root.own, 0)
         for item in self._items:
-            item.take(options)
+            item.count(options)
             item.add_up(())
         counted = [item for item in ordered(self._items, options) if item.counted]
         self._add_up_from_below(counted)
@@ -50,7 +50,7 @@ class OpView:
         for depth, item in enumerate(counted[self._start(counted, options) :]):
             if matches(options.patterns["trim_name"], item.name) or depth > options.max_depth:
                 break
-            if len(item.picked) >= options.least["run_count"] and is_shown(item, options, depth, True):
+            if len(item.counted_nodes) >= options.least["run_count"] and is_shown(item, options, depth, True):
                 shown.append(item)
         if options.account_displayed_op_only:
             self._add_up_from_below(shown)
@@ -109,8 +109,8 @@ class OpView:
         if "op_types" in select:
             columns.append("|".join(sorted(item.types)))
         if "occurrence" in select:
-            runs = sum(one.own["run_count"] for one in item.picked)
-            columns.append(f"{f'{runs}|{len(item.picked)}':>10}")
+            runs = sum(one.own["run_count"] for one in item.counted_nodes)
+            columns.append(f"{f'{runs}|{len(item.counted_nodes)}':>10}")
         line = f"{item.name:<25}{', '.join(columns)}\n"
         shapes = _shapes(item) if "input_shapes" in select else ""
         return f"{line}\n{shapes}\n\n" if shapes else line
@@ -119,7 +119,7 @@ class OpView:
 def _shapes(item: NodesItem) -> str:
     """Return the different input shapes of a type's nodes, the most frequent first."""
     kinds: dict[str, list[int]] = {}
-    for node in item.picked:
+    for node in item.counted_nodes:
         kind = kinds.setdefault(
             f"input_type: {shapes_text(sorted(node.shapes.items()), f',{chr(9)}')}", [0, 0, 0]
         )

@@ -1,4 +1,4 @@
-"""``tf.contrib.distributions``: those of ``tf.distributions``, and what goes with them.
+"""``tf.contrib.distributions``: everything in ``tf.distributions``, and related functions.
 
 Source: tensorflow/contrib/distributions/__init__.py, release 1.15 (names).
 """

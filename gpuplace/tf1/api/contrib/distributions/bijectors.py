@@ -1,4 +1,4 @@
-"""``tf.contrib.distributions.bijectors``: functions with an inverse.
+"""``tf.contrib.distributions.bijectors``: invertible functions.
 
 Source: tensorflow/contrib/distributions/python/ops/bijectors, release 1.15 (names).
 """

@@ -1,4 +1,4 @@
-"""``tf.contrib.tensorboard``: what TensorBoard's plugins read.
+"""``tf.contrib.tensorboard``: configuration of TensorBoard plugins.
 
 Source: tensorflow/contrib/tensorboard, release 1.15 (names).
 """

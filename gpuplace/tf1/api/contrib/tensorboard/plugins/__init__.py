@@ -1,4 +1,4 @@
-"""``tf.contrib.tensorboard.plugins``: TensorBoard's plugins that programs set up.
+"""``tf.contrib.tensorboard.plugins``: the TensorBoard plugins that programs configure.
 
 Source: tensorflow/contrib/tensorboard/plugins, release 1.15 (names).
 """

@@ -1,4 +1,4 @@
-"""``tf.contrib.tensorboard.plugins.projector``: which embeddings TensorBoard's projector shows.
+"""``tf.contrib.tensorboard.plugins.projector``: the embeddings that TensorBoard's projector shows.
 
 Source: tensorflow/contrib/tensorboard/plugins/projector/__init__.py, release 1.15 (names).
 """

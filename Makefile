@@ -1,6 +1,6 @@
 # make demo              JupyterLab on the index of the lessons
 # make demo HEADLESS=1   the first lesson executed, as HTML, in build/
-# make check             lint, types and the unit tests of the core, in about two minutes
+# make check             lint, types and the unit tests of the core
 # make test              lint, types, doctests, unit tests, notebooks and browser tests
 # make docs              the reference, the lessons and how placement works as a site, in build/docs
 # make lint | types | bench | venv | clean

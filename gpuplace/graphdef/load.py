@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,9 @@ _MANY = 2000
 
 _SHOWN = 500
 """Maximum length of a quoted parser error, in characters."""
+
+_KEPT_ATTRS = 1 << 14
+"""Number of nodes whose decoded attributes are kept; an estimate and a page read them several times."""
 
 
 def open_model(source: Any) -> Model:
@@ -335,7 +339,7 @@ def load_placement_graph(
     builder = _with_nodes(graph_def, data if graph_def is model.message else b"", catalogue)
     graph = builder.build(
         functions=functions,
-        node_attrs=lambda index: readable_attrs(nodes[index].attr),
+        node_attrs=lru_cache(_KEPT_ATTRS)(lambda index: readable_attrs(nodes[index].attr)),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
         source=PlacedPart(model, part),
         part=model.text(part),

@@ -25,9 +25,10 @@ _FAILURES: int = RULES["folding"]["tries"]
 """Number of steps that do not fit after which the search stops."""
 _FEW: int = RULES["folding"]["few"]
 """Number of boxes that counts as few."""
-_CACHE: WeakKeyDictionary[Outline, dict[tuple[float, float, int, bool, bool], tuple[str, ...]]] = (
+_CACHE: WeakKeyDictionary[Outline, dict[tuple[float, float, int, bool, bool], list[tuple[str, ...]]]] = (
     WeakKeyDictionary()
 )
+"""Canvas and options -> the views: without any scope open, and after each step."""
 
 
 def first_view(
@@ -37,6 +38,7 @@ def first_view(
     *,
     lanes: bool = False,
     costs: NodeCosts | None = None,
+    left_out: int = 0,
 ) -> tuple[str, ...]:
     """Return the paths of the scopes to open.
 
@@ -46,13 +48,15 @@ def first_view(
         most: the maximum number of boxes.
         lanes: whether the picture is by device.
         costs: costs of a predicted step, which boxes display.
+        left_out: number of steps to leave out at the end, for a page that needs more room than Graphviz.
     """
     tree = outline(view)
     cache = _CACHE.setdefault(tree, {})
     key = (*canvas, most, lanes, costs is not None)
     if key not in cache:
         cache[key] = _chosen(view, tree, canvas, most, lanes, costs)
-    return cache[key]
+    views = cache[key]
+    return views[max(0, len(views) - 1 - left_out)]
 
 
 def _chosen(
@@ -62,7 +66,7 @@ def _chosen(
     most: int,
     lanes: bool,
     costs: NodeCosts | None,
-) -> tuple[str, ...]:
+) -> list[tuple[str, ...]]:
     shown = len(draw(view, []).boxes)
 
     def fits(scopes: list[int]) -> bool:
@@ -84,6 +88,7 @@ def _chosen(
         return is_small
 
     opened: list[int] = []
+    views: list[tuple[str, ...]] = [()]
     failures = 0
     for step in tree.steps(min(most, HARD_CAP)):
         if failures == _FAILURES:
@@ -98,6 +103,7 @@ def _chosen(
                 is_small = True  # the picture itself reports the failure; its text remains available
             if is_small:
                 opened += scopes
+                views.append(tuple(tree.paths[scope] for scope in opened))
                 break
             failures += 1
-    return tuple(tree.paths[scope] for scope in opened)
+    return views

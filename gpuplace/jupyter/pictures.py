@@ -262,10 +262,12 @@ def picture_sheet(
     canvas: tuple[float, float] = STILL_CANVAS,
     lanes: bool = False,
     backward: bool = False,
+    left_out: int = 0,
 ) -> Sheet:
     """Return the content of a picture; see `placement_picture`. With ``lanes``, its boxes are shares of devices.
 
-    Without ``opened``, as many scopes are open as fit a canvas, given as width and height in points.
+    Without ``opened``, as many scopes are open as fit a canvas, given as width and height in points; ``left_out`` is as
+    for `first_view`.
 
     Raises:
         ValueError: an unknown colouring or trace; or time without ``run_metadata``.
@@ -283,7 +285,7 @@ def picture_sheet(
         around = {tree.paths[scope] for scope in tree.open_around(matches, min(cap, HARD_CAP))} - {""}
         opened = sorted(around | set(opened or ()))
     elif opened is None:
-        opened = first_view(view, canvas, cap, lanes=lanes, costs=costs)
+        opened = first_view(view, canvas, cap, lanes=lanes, costs=costs, left_out=left_out)
     moves = None if against is None else compare(placement, against)
     weight = path if isinstance(path, str) else None
     marks = Marks(

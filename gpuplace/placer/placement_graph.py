@@ -205,6 +205,11 @@ class PlacementGraph:
         return np.searchsorted(self.dst, np.arange(len(self.names) + 1)).astype(np.int64)
 
     @cached_property
+    def class_start(self) -> np.ndarray:
+        """[nodes + 1]: the `_class` entries of node `i` are `class_start[i]:class_start[i + 1]`."""
+        return np.searchsorted(self.class_node, np.arange(len(self.names) + 1)).astype(np.int64)
+
+    @cached_property
     def out_order(self) -> np.ndarray:
         """[edges]: edges sorted by producing node, ties in edge order."""
         return np.argsort(self.src, kind="stable")
@@ -247,8 +252,8 @@ class PlacementGraph:
 
     def colocation(self, node: int) -> tuple[str, ...]:
         """Return the names of a node's `_class` groups, without `loc:@`."""
-        first, last = np.searchsorted(self.class_node, [node, node + 1])
-        return tuple(self.groups[group] for group in self.class_group[first:last])
+        first, last = self.class_start[node : node + 2].tolist()
+        return tuple([self.groups[group] for group in self.class_group[first:last].tolist()])
 
     def attrs(self, node: int) -> Mapping[str, Any]:
         """Return all attributes of a node if the source kept them, otherwise those of its signature."""

@@ -13,7 +13,7 @@ import gpuplace as tf
 from gpuplace.views.page.page import page_html
 from gpuplace.views.tables.placement_view import view_of
 from tests.browser.jupyterlab import Watch
-from tests.browser.test_graph_view import page_with
+from tests.browser.live_explorer import LiveExplorer
 from tests.placer.corpus_files import folder
 from tests.support.node_specs import graph_def
 from tests.support.training_graph import training_graph
@@ -113,18 +113,11 @@ def test_the_report_page(browser, tmp_path, screenshots, release, name):
 def test_the_explorer(browser, screenshots, release, name, theme):
     placement = placed(release, name)
     explorer = tf.explore(placement)
-    views = explorer._views
-    page = page_with(browser, views.graph.get_state(), theme, width=1100, height=900)
-    page.wait_for_function("window.sent.some((message) => message.type === 'canvas')")
-    told = page.evaluate("window.sent.findLast((message) => message.type === 'canvas')")
-    views.graph._handle_custom_msg(told, [])
-    page.close()
     for look in ("graph", "devices"):
         explorer.view = look
-        page = page_with(browser, views.graph.get_state(), theme, width=1100, height=900)
-        page.screenshot(path=screenshots / f"first-{name}-explorer-{look}-{theme}.png")
-        found = page.evaluate(VIEW)
-        assert page.errors == []
-        page.close()
-        drawing = views.drawing
+        live = LiveExplorer(browser, explorer, theme)
+        live.page.screenshot(path=screenshots / f"first-{name}-explorer-{look}-{theme}.png")
+        found, drawing = live.page.evaluate(VIEW), explorer._views.drawing
+        assert live.page.errors == []
+        live.page.close()
         check(found, view_of(placement), drawing.box_of.tolist(), [box.id for box in drawing.boxes])

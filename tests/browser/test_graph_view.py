@@ -31,9 +31,9 @@ window.sent = [];
 const heard = {};
 const on = (event, callback) => (heard[event] ??= []).push(callback);
 const model = { get: (key) => state[key], on, send: (message) => window.sent.push(message) };
-window.change = (name, value) => {
-  state[name] = value;
-  for (const callback of heard[`change:${name}`] ?? []) callback();
+window.change = (values) => {
+  Object.assign(state, values);
+  for (const name of Object.keys(values)) for (const callback of heard[`change:${name}`] ?? []) callback();
 };
 view.render({ model, el: document.getElementById("el") });
 </script></body></html>"""
@@ -186,13 +186,13 @@ def test_what_is_unfolded_stays_under_the_pointer(browser):
     x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
     page.mouse.dblclick(x, y)
     assert page.evaluate("window.sent.at(-1)") == {"type": "toggle", "id": f"s{number}"}
-    page.evaluate("(svg) => window.change('svg', svg)", svg[("tower_1",)])
+    page.evaluate("(svg) => window.change({ svg })", svg[("tower_1",)])
     frame = page.locator(f"g.cluster#c{number}").bounding_box()
     assert frame["x"] < x < frame["x"] + frame["width"] and frame["y"] < y < frame["y"] + frame["height"]
     x, y = frame["x"] + 5, frame["y"] + 5
     page.mouse.dblclick(x, y)
     assert page.evaluate("window.sent.at(-1)") == {"type": "toggle", "id": f"c{number}"}
-    page.evaluate("(svg) => window.change('svg', svg)", svg[()])
+    page.evaluate("(svg) => window.change({ svg })", svg[()])
     at = box.bounding_box()
     assert abs(at["x"] + at["width"] / 2 - x) < 3 and abs(at["y"] + at["height"] / 2 - y) < 3
     assert page.errors == []

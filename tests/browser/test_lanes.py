@@ -169,9 +169,10 @@ def test_the_explorer_shows_lanes_and_says_so(browser):
     told = page.evaluate("window.sent.findLast((message) => message.type === 'view')")
     assert told == {"type": "view", "name": "devices"}
     views.graph._handle_custom_msg(told, [])
-    assert explorer.view == "devices" and views.graph.svg == ""
-    for name in ("svg", "view", "scene"):
-        page.evaluate("([name, value]) => window.change(name, value)", [name, getattr(views.graph, name)])
+    assert explorer.view == "devices" and explorer.svg == ""
+    page.evaluate(
+        "(values) => window.change(values)", {name: getattr(views.graph, name) for name in ("view", "scene")}
+    )
     lanes, boxes = page.evaluate(LANES), page.evaluate(PLACES)
     assert [lane["text"].split("\n")[0] for lane in lanes] == ["CPU:0", "GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert all(len(lane_of(box, lanes)) == 1 for box in boxes)

@@ -8,7 +8,7 @@ import gpuplace as tf
 from gpuplace.views.page.page import page_html
 from tests.browser.accessibility import violations
 from tests.browser.jupyterlab import Watch
-from tests.browser.test_graph_view import page_with
+from tests.browser.live_explorer import LiveExplorer
 from tests.placer.corpus_files import folder
 
 pytestmark = [pytest.mark.browser]
@@ -50,14 +50,8 @@ def explored(browser):
     pages = []
 
     def open_explorer(explorer, theme="light"):
-        graph = explorer._views.graph
-        page = page_with(browser, graph.get_state(), theme, width=1100, height=900)
-        page.wait_for_function("window.sent.some((message) => message.type === 'canvas')")
-        graph._handle_custom_msg(page.evaluate("window.sent.find(({ type }) => type === 'canvas')"), [])
-        page.close()
-        page = page_with(browser, graph.get_state(), theme, width=1100, height=900)
-        pages.append(page)
-        return page
+        pages.append(LiveExplorer(browser, explorer, theme).page)
+        return pages[-1]
 
     yield open_explorer
     for page in pages:

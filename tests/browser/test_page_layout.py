@@ -298,9 +298,8 @@ def test_what_is_unfolded_stays_under_the_pointer_and_siblings_keep_their_order(
 
 UNFOLDED = """() => {
     const model = window.gpuplacePage, start = new Set(model.opened), found = [];
-    const frames = () => [...model.drawn.frames].map(([s, frame]) => [`c${s}`, frame]);
-    const places = () => new Map([...model.drawn.items, ...frames()]
-        .filter(([, { x }]) => x !== undefined).map(([id, { x, y, w, h }]) => [id, { x, y, w, h }]));
+    const places = () => new Map([...model.drawn.at]
+        .filter(([id, { x }]) => id !== "c0" && x !== undefined).map(([id, { x, y, w, h }]) => [id, { x, y, w, h }]));
     const isAround = (a, b) => a.x <= b.x && a.y <= b.y && a.x + a.w >= b.x + b.w && a.y + a.h >= b.y + b.h;
     for (const { id, kind, scopes } of [...model.drawn.boxes]) {
         if (kind !== "scope") continue;

@@ -139,8 +139,13 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def svg(self) -> str:
-        """The shown picture as SVG."""
-        return self._views.graph.svg
+        """The boxes and lines of the shown picture as SVG, laid out by Graphviz; empty for the picture by device.
+
+        Raises:
+            LayoutTimeout: the layout took too long; fold some scopes.
+            NoLayoutProgram: neither ``dot`` nor ``graphviz-pure`` is installed.
+        """
+        return self._views.svg()
 
     @property
     def tag_sets(self) -> tuple[str, ...]:

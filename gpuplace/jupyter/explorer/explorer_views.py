@@ -30,6 +30,9 @@ from gpuplace.views.picture.colouring import COLOURINGS
 from gpuplace.views.picture.drawing import Drawing
 from gpuplace.views.picture.lanes import scene
 from gpuplace.views.picture.lighting import Lit
+from gpuplace.views.picture.outline import outline
+from gpuplace.views.picture.scene import graph_scene
+from gpuplace.views.picture.sheet import Sheet
 from gpuplace.views.tables.placement_view import view_of
 from gpuplace.views.tables.text import summary_text
 
@@ -39,6 +42,8 @@ PREDICTED_TIME = "predicted time"
 """The colouring by predicted time."""
 CANVAS = (760.0, 540.0)
 """Initial width and height of the picture in points, until the page reports its size."""
+_TIME_LIMIT_S = 5.0
+"""Time limit of a layout by Graphviz, in seconds."""
 
 
 class Views:
@@ -63,6 +68,7 @@ class Views:
         self.what_if, self.comparison = what_if, comparison
         self.drawing: Drawing | None = None  # the folded scopes and the selection of the picture
         self.drawn: Drawing | None = None  # the boxes as displayed: in the picture by device, their shares
+        self.sheet: Sheet | None = None  # the picture's content
         self.remedies: list[Remedy] = []
         self.run_metadata: Any = None
         self.selected = ""
@@ -75,6 +81,9 @@ class Views:
         self.timed: tuple[Any, ...] = ()  # the content of the timeline: see the tab
         self._look: tuple[Any, str, str, bool] | None = None  # the look of the picture
         self._pictured: tuple[Any, ...] = ()  # all inputs of the current picture
+        self._before: Drawing | None = None  # the last picture of the graph that the page laid out
+        self._graph = 0  # a number for the graph of that picture
+        self._left_out: dict[tuple[Any, ...], int] = {}  # steps of first views for which a page had no room
         self._filled: tuple[Any, ...] = ()  # all inputs of the current tables
         self._predicted: StepEstimate | None = None  # the estimate that the picture shows
         self.graph = GraphView()
@@ -124,10 +133,10 @@ class Views:
             return
         self._pictured = (*made_of, *arranged)
         if placement is None:
-            self.drawing = self.drawn = None
+            self.drawing = self.drawn = self.sheet = None
             with graph.hold_sync():
                 graph.notice = "No node can be placed with these settings; see the error above."
-                graph.svg, graph.scene, graph.legend, graph.notes = "", {}, [], []
+                graph.scene, graph.legend, graph.notes = {}, [], []
             return
         is_by_device = view == "devices"
         sheet = picture_sheet(
@@ -140,8 +149,9 @@ class Views:
             canvas=self.canvas,
             lanes=is_by_device,
             backward=backward,
+            left_out=self._left_out.get(self._first_view, 0),
         )
-        self.drawn = sheet.drawing
+        self.sheet, self.drawn = sheet, sheet.drawing
         self.drawing = sheet.drawing.whole or sheet.drawing
         with graph.hold_sync():
             graph.legend = legend_chips(sheet)
@@ -150,19 +160,47 @@ class Views:
             graph.stale = self.what_if.is_stale
             graph.view = view
             graph.backward = sheet.backward
-            graph.scene = scene(sheet, placement) if is_by_device else {}
-            if is_by_device:
-                graph.svg = ""
-                return
-            try:
-                graph.svg = render.sheet_svg(
-                    sheet, legend=False, transparent=True, canvas=self.canvas, time_limit_s=5.0
-                )
-            except render.LayoutTimeout:
-                graph.notice = "The layout of this picture takes too long. Fold some name scopes."
-                graph.svg = ""
-            except render.NoLayoutProgram as error:
-                graph.notice, graph.svg = str(error), ""
+            graph.scene = scene(sheet, placement) if is_by_device else self._graph_scene(sheet, not opened)
+
+    @property
+    def _first_view(self) -> tuple[Any, ...]:
+        """The inputs of the choice of scopes that open by themselves."""
+        return outline(view_of(self.what_if.placement)), self.canvas, self._predicted is not None
+
+    def show_less(self, boxes: list[str], canvas: tuple[float, float]) -> None:
+        """Draw the first view with fewer open scopes, because its names cannot be read on the page.
+
+        Args:
+            boxes: ids of the boxes that the page shows; of another picture it is out of date.
+            canvas: the size of the page's canvas.
+        """
+        if self._look is None or self._look[0] is not None or self.drawing is None or canvas != self.canvas:
+            return
+        if boxes == [box.id for box in self.drawing.boxes]:
+            self._left_out[self._first_view] = self._left_out.get(self._first_view, 0) + 1
+            self._pictured = ()
+            self.show_picture(*self._look)
+
+    def _graph_scene(self, sheet: Sheet, is_first: bool) -> dict[str, Any]:
+        """Return what the page lays out, with a number that differs between graphs, whose boxes are others."""
+        before, self._before = self._before, sheet.drawing
+        if before is None or outline(before.view) is not outline(sheet.drawing.view):
+            before = None
+            self._graph += 1
+        return {**graph_scene(sheet, before, is_first=is_first), "graph": self._graph}
+
+    def svg(self) -> str:
+        """Return the picture of the graph as Graphviz lays it out; ``""`` for the picture by device.
+
+        Raises:
+            LayoutTimeout: the layout took too long.
+            NoLayoutProgram: no layout program is installed.
+        """
+        if self.sheet is None or self.sheet.drawing.whole is not None:
+            return ""
+        return render.sheet_svg(
+            self.sheet, legend=False, transparent=True, canvas=self.canvas, time_limit_s=_TIME_LIMIT_S
+        )
 
     def colours(self) -> tuple[str, ...]:
         """The available colourings."""

@@ -89,8 +89,15 @@ def _look(explorer: Any, content: dict[str, Any]) -> None:
         case {"type": "light", "only": bool(only)}:
             explorer.lit_only = only
         case {"type": "canvas", "width": int(width), "height": int(height)}:
-            explorer._views.canvas = (float(min(max(width, 300), 4000)), float(min(max(height, 300), 4000)))
+            explorer._views.canvas = _canvas(width, height)
             explorer._show_look()
+        case {"type": "crowded", "width": int(width), "height": int(height), "boxes": list(boxes)}:
+            explorer._views.show_less(boxes, _canvas(width, height))
+            explorer._show_selection()
+
+
+def _canvas(width: int, height: int) -> tuple[float, float]:
+    return float(min(max(width, 300), 4000)), float(min(max(height, 300), 4000))
 
 
 def _opened(explorer: Any, text: str) -> str:

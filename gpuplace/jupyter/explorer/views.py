@@ -35,15 +35,18 @@ class GraphView(ModuleWidget):
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
     ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``view`` with ``name``, ``backward`` with ``on``,
     ``light`` with ``what`` or ``only``, ``open`` with ``id`` of a box or ``function``, ``canvas`` with ``width`` and
-    ``height``.
+    ``height``, ``crowded`` with these and ``boxes``, the ids of a first view whose names cannot be read.
     """
 
     _esm = widget_module("gpuplace/widgets/graph_view.js")
     _css = STYLE
 
-    svg = traitlets.Unicode("").tag(sync=True)
     scene: Any = traitlets.Dict().tag(sync=True)
-    """The picture by device, drawn by the page; see `gpuplace.views.picture.lanes.scene`."""
+    """The picture, which the page lays out and draws; empty if there is none.
+
+    By device it is a `gpuplace.views.picture.lanes.scene`, otherwise a `gpuplace.views.picture.scene.graph_scene` with
+    ``graph``, a number of the graph.
+    """
     view = traitlets.Unicode("graph").tag(sync=True)
     """``"graph"`` or ``"devices"``."""
     backward = traitlets.Unicode("").tag(sync=True)

@@ -1,10 +1,9 @@
 """A placement as one HTML file that needs no kernel, server or network: picture, tables, reasons and log.
 
-The page shows the explorer's picture with the same modules and style sheets. In place of the kernel, it has the
-placement's columns as JSON, and scripts that fold and unfold. In place of Graphviz, the page lays out boxes itself
-(``gpuplace/web/drawing/layout.js``), so that every folding is possible. A file contains columns instead of pictures: an
-SVG of 60 boxes takes 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open. The timeline of a measured step
-is the notebook's too, beside the picture or on a separate page.
+The page shows the explorer's picture with the same modules, layout and style sheets. In place of the kernel, it has the
+placement's columns as JSON, and scripts that fold and unfold, so that every folding is possible. A file has columns
+instead of pictures: an SVG of 60 boxes takes 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open. The
+timeline of a measured step is the notebook's too, beside the picture or on a separate page.
 
 A page that is opened as a file cannot import neighbouring files, so its import map contains the modules themselves.
 

@@ -26,7 +26,8 @@ import numpy as np
 
 from gpuplace.views.picture.drawing import Box, Drawing, link_of, links_of
 from gpuplace.views.picture.outline import outline
-from gpuplace.views.picture.sheet import Face, Sheet, fill_colour, role_colour
+from gpuplace.views.picture.scene import BAR, face_values
+from gpuplace.views.picture.sheet import Face, Sheet, role_colour
 from gpuplace.views.picture.strips import ranks
 from gpuplace.views.picture.text_width import text_width
 from gpuplace.views.picture.wires import Wire, wire_of
@@ -41,7 +42,6 @@ _LANES: dict[str, Any] = RULES["lanes"]
 _TEXT, _BOX = RULES["text"], RULES["box"]
 _SMALL: float = _TEXT["small"]
 _SCOPE_LETTERS: int = _TEXT["name_letters"]
-_BAR = "bar"
 
 
 def by_device(drawing: Drawing) -> Drawing:
@@ -104,20 +104,9 @@ def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
         "lanes": [look for _, look in lanes],
         "boxes": [
             {
-                "id": face.box.id,
-                "kind": face.box.kind,
+                **face_values(face, _lines(face, sheet.drawing)),
                 "lane": position[face.box.device],
                 "isLast": face.box.id in sheet.drawing.shelved,
-                "classes": list(face.classes),
-                "lines": _lines(face, sheet.drawing),
-                "bars": [[[fill_colour(look, LIGHT), count] for look, count in bar] for bar in face.bars],
-                "fill": fill_colour(face.look, LIGHT),
-                "corners": face.corners,
-                "outlines": face.outlines,
-                "stroke": role_colour(face.stroke, LIGHT),
-                "pen": face.pen,
-                "dash": face.is_dashed,
-                "tip": face.tip,
             }
             for face in sheet.faces
         ],
@@ -168,7 +157,7 @@ def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
                 role = "fill" if face.look is not None else "faint"
                 shown = words("lane_scope", scope=shortened(path, _SCOPE_LETTERS))
                 lines.append([shown, _SMALL, role_colour(role, LIGHT, face.look), False])
-            lines += [[_BAR, strip] for strip in range(len(face.bars))]
+            lines += [[BAR, strip] for strip in range(len(face.bars))]
     return lines
 
 
@@ -225,8 +214,8 @@ def lanes_size(sheet: Sheet, canvas: tuple[float, float]) -> tuple[float, float]
 
 def _size(face: Face, drawing: Drawing) -> tuple[float, float]:
     lines = _lines(face, drawing)
-    widths = [0.0 if line[0] == _BAR else text_width(line[0], line[1], line[3]) for line in lines]
-    heights = [_BOX["bar"] if line[0] == _BAR else line[1] for line in lines]
+    widths = [0.0 if line[0] == BAR else text_width(line[0], line[1], line[3]) for line in lines]
+    heights = [_BOX["bar"] if line[0] == BAR else line[1] for line in lines]
     grow = _BOX["inset"] * (face.outlines - 1)
     height = sum(heights) + len(lines) * _TEXT["leading"]
     return max(widths) + 2 * _BOX["pad_x"] + grow, height + 2 * _BOX["pad_y"] + grow

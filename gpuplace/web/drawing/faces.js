@@ -1,6 +1,7 @@
 // Boxes as SVG. A face is what is seen of one: {id, kind, classes, lines, bars, fill, corners, outlines, stroke, pen, dash,
-// tip}. A line is [text, size, colour, is bold], or [BAR, strip] for a row of
-// shares, which `bars` has as [colour, nodes].
+// tip, least, isNarrow}, of which the last two, its least width and whether it has little room, may be missing. A line is [text,
+// size, colour, is bold], with a list of [text, colour] for a text in several colours, or [BAR, strip] for a row of shares,
+// which `bars` has as [colour, nodes].
 
 import { RULES } from "gpuplace/rules.js";
 import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
@@ -14,13 +15,20 @@ const INSET = BOX.inset / 2;
 
 export const lineHeight = (line) => line[0] === BAR ? BOX.bar + 1 : line[1] + RULES.text.leading;
 
+const plainOf = (text) => Array.isArray(text) ? text.map(([part]) => part).join("") : text;
+
+const writtenOf = (text) =>
+  Array.isArray(text)
+    ? text.map(([part, fill]) => `<tspan fill="${fill}">${escaped(part)}</tspan>`).join("")
+    : escaped(text);
+
 /** Width and height of a face; one with little room has half of the usual beside its words. */
-export function sizeOf({ lines, outlines, isNarrow = false }) {
+export function sizeOf({ lines, outlines, isNarrow = false, least = 0 }) {
   const bar = isNarrow ? BAR_WIDTH / 2 : BAR_WIDTH;
-  const widths = lines.map(([text, size, , isBold]) => (text === BAR ? bar : widthOf(text, size, isBold)));
+  const widths = lines.map(([text, size, , isBold]) => (text === BAR ? bar : widthOf(plainOf(text), size, isBold)));
   const grow = 2 * INSET * (outlines - 1);
   return {
-    w: Math.ceil(Math.max(...widths) + (isNarrow ? 1 : 2) * BOX.pad_x + grow),
+    w: Math.max(least, Math.ceil(Math.max(...widths) + (isNarrow ? 1 : 2) * BOX.pad_x + grow)),
     h: lines.reduce((sum, line) => sum + lineHeight(line), 2 * BOX.pad_y + grow),
   };
 }
@@ -58,7 +66,7 @@ export function faceSvg(face, { x, y, w, h }) {
       const [text, size, fill, isBold] = line;
       const weight = isBold ? ' font-weight="bold"' : "";
       const where = `text-anchor="middle" x="${x + w / 2}" y="${top + size}" font-size="${size}"`;
-      parts.push(`<text ${where}${weight} fill="${fill}">${escaped(text)}</text>`);
+      parts.push(`<text ${where}${weight} fill="${fill}">${writtenOf(text)}</text>`);
     }
     top += lineHeight(line);
   }

@@ -19,10 +19,10 @@ const MOST_BENDS = 2500;
 const LONGEST = 40; // layers that bends lead through; a longer line takes the channel
 
 /**
- * An item or a port: where it was drawn before, if it was (`prior` from the left, `before` its row), and where it is in the
- * layers.
+ * An item or a port: where it was drawn before, if it was (`prior` from the left, as a part of the width, `before` its row,
+ * and `held`, where its middle should stay), and where it is in the layers.
  *
- * @typedef {{id: string, w: number, h: number, rank: number, side?: string, item?: any, prior?: number,
+ * @typedef {{id: string, w: number, h: number, rank: number, side?: string, item?: any, prior?: number, held?: number,
  *   up?: boolean, down?: boolean, before?: number, row?: number, strip?: number, layer?: number, cell?: any, x?: number, y?: number}} End
  *
  * A line from one end down to another; `at` is how far from the middle of the end it meets it, and `stations` are the

@@ -9,7 +9,8 @@
 // so that it can be drawn once.
 //
 // Shapes are chosen so that the whole fills the wanted width and height at a large scale. What was drawn before gives
-// the orders to begin with and the shapes of frames, so that what is shown stays where it was.
+// the orders to begin with and the shapes of frames, so that what is shown stays where it was. Items that were drawn before
+// with the same edges go where they were then: what is folded again leaves the picture that there was before it was unfolded.
 
 import { GAP_X, layered, shapes } from "gpuplace/drawing/layered.js";
 import { ranks } from "gpuplace/drawing/ranks.js";
@@ -21,15 +22,51 @@ const MOST_PORTS = 4; // on an edge of a frame; where there were more, all lines
 const TRIED = 3; // shapes of a part that are laid out
 const PER_STRIP = 0.88;
 const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
+const MOST_FORMER = 40; // drawings that can come again
 
 /**
  * @param root the outermost frame.
  * @param edges `[source id, target id, rank]`.
- * @param wanted width and height to fill; `before`, what the last call gave, and `named(id)`, what stood for an item then.
+ * @param wanted width and height to fill; `before`, what the last call gave, and `named(id)`, what stood for an item then;
+ *   `isFirst`, whether the picture begins anew, and only the same one of this size may come again.
  * @returns `{routes, places, shapes, packs}`: a list of points for every edge (empty within one item), the place of every
- *   item's middle in its frame, the shapes of frames, and how their parts lie.
+ *   item's middle in its frame, the shapes of frames, and how their parts lie. Besides, for the next call, what was placed
+ *   where, and `former`, what was drawn before.
  */
-export function place(root, edges, { width = 1200, height = 700, before = null, named = (id) => id } = {}) {
+export function place(
+  root,
+  edges,
+  { width = 1200, height = 700, before = null, named = (id) => id, isFirst = false } = {},
+) {
+  const key = keyOf(root, edges);
+  const isSame = (drawn) => drawn.key === key && (!isFirst || (drawn.width === width && drawn.height === height));
+  for (let drawn = before; drawn; drawn = drawn.former) if (isSame(drawn)) return again(root, drawn);
+  const placed = placeAnew(root, edges, { width, height, before: isFirst ? null : before, named });
+  const at = new Map([...itemsIn(root)].map(({ id, x, y, w, h }) => [id, { x, y, w, h }]));
+  let last = before;
+  for (let i = 2; last && i < MOST_FORMER; i += 1) last = last.former;
+  if (last) last.former = null;
+  return { ...placed, key, width, height, at, former: before };
+}
+
+/** What a layout depends on, besides the drawing before. */
+function keyOf(root, edges) {
+  const text = ({ id, w, h, items, least, isTower }) =>
+    items ? `${id} ${least}(${items.map(text).join()})` : `${id} ${w} ${h} ${isTower}`;
+  return `${text(root)} ${edges.map((edge) => edge.join(" ")).join()}`;
+}
+
+function* itemsIn(item) {
+  yield item;
+  for (const child of item.items ?? []) yield* itemsIn(child);
+}
+
+function again(root, drawn) {
+  for (const item of itemsIn(root)) Object.assign(item, drawn.at.get(item.id));
+  return drawn;
+}
+
+function placeAnew(root, edges, { width, height, before, named }) {
   const above = new Map();
   const byId = new Map([[root.id, root]]);
   const index = (item) => {
@@ -205,7 +242,9 @@ function arrange(frame, state, depth) {
     for (const end of part.ends) if (end.side) end.port.x = end.x;
   }
   for (const item of frame.items) {
-    state.places.set(item.id, { x: (item.x + item.w / 2) / frame.w, y: (item.y + item.h / 2) / frame.h });
+    const middle = item.x + item.w / 2;
+    const [x, y] = [middle / frame.w, (item.y + item.h / 2) / frame.h];
+    state.places.set(item.id, { x, y, middle, frame: frame.id, isFrame: Boolean(item.items) });
   }
 }
 
@@ -217,10 +256,13 @@ function scaleOf({ width, height }, isRoot) {
 /** Parts of a frame that no line connects; what has lines to ports is one part. */
 function partsOf(frame, wires, state) {
   const ends = new Map();
-  const prior = (item) => state.before?.places.get(item.id) ?? state.before?.places.get(state.named(item.id));
+  const placeOf = (id) => state.before?.places.get(id);
   for (const item of frame.items) {
     const { w, h, rank } = item;
-    ends.set(item, { id: item.id, w, h, rank, item, prior: prior(item)?.x, up: false, down: false });
+    const was = placeOf(item.id) ?? placeOf(state.named(item.id));
+    const isFolded = was?.isFrame && !item.items;
+    const held = was?.frame === frame.id ? was.middle : undefined;
+    ends.set(item, { id: item.id, w, h, rank, item, prior: was?.x, held, isFolded, up: false, down: false });
   }
   const mains = [];
   for (const ports of frame.ports.values()) {
@@ -291,6 +333,9 @@ function arrangePart(part, state, depth, former, shapesOf) {
   const score = (w, h, { most, strips }) => fit(w, h) * PER_STRIP ** (strips - 1) * (most === Infinity ? 1 : 0.97);
   const tried = former ? [former] : shapes(part.ends, score).slice(0, TRIED);
   const isGiven = part.ends.every((end) => end.side || end.prior !== undefined);
+  // What is folded gives its room back; for what is unfolded, the others make room and stay otherwise.
+  const isHeld = former && !part.ends.some(({ isFolded }) => isFolded);
+  if (!isHeld) { for (const end of part.ends) end.held = undefined; }
   let best = null;
   let last = null;
   for (const shape of tried) {
@@ -315,9 +360,9 @@ function pack(parts, fit, former, named) {
   const [main, ...rest] = [...parts].sort((a, b) => importance(b) - importance(a) || b.w * b.h - a.w * a.h);
   if (!main) return { w: 0, h: 0 };
   const order = new Map(parts.map((part, i) => [part, i]));
-  const wasAt = ({ ends }) =>
-    Math.min(Infinity, ...ends.map(({ id }) => former?.at.get(id) ?? former?.at.get(named(id)) ?? Infinity));
-  const drawn = new Map(rest.map((part) => [part, wasAt(part)]));
+  const before = ({ ends }, known) =>
+    Math.min(Infinity, ...ends.map(({ id }) => known?.get(id) ?? known?.get(named(id)) ?? Infinity));
+  const drawn = new Map(rest.map((part) => [part, before(part, former?.at)]));
   rest.sort((a, b) =>
     (drawn.get(a) === drawn.get(b) ? 0 : drawn.get(a) - drawn.get(b)) || Math.round((b.h - a.h) / 60) ||
     order.get(a) - order.get(b)
@@ -330,8 +375,9 @@ function pack(parts, fit, former, named) {
   const area = rest.reduce((sum, part) => sum + (part.w + apart) * (part.h + apart), 0);
   const widest = Math.max(...rest.map((part) => part.w));
   const tries = [];
+  const rowBefore = rest.map((part) => before(part, former?.rowOf));
   const attempt = (side, most) => {
-    const { w, h } = rows(rest, Math.max(widest, most));
+    const { w, h } = rows(rest, Math.max(widest, most), rowBefore);
     const found = side === "beside"
       ? { x: main.w + apart, y: 0, w: main.w + apart + w, h: Math.max(main.h, h) }
       : { x: 0, y: main.h + apart, w: Math.max(main.w, w), h: main.h + apart + h };
@@ -343,26 +389,34 @@ function pack(parts, fit, former, named) {
     if (!main.isMain) { for (const stretch of [0.7, 1, 1.4, 2, 3]) attempt("below", main.w * stretch); }
   }
   const best = tries.reduce((a, b) => (b.score > a.score || (b.score === a.score && b.w * b.h < a.w * a.h) ? b : a));
-  rows(rest, Math.max(widest, best.width), best);
-  return best;
+  const { rowOf } = rows(rest, Math.max(widest, best.width), rowBefore, best);
+  return { ...best, rowOf };
 }
 
-/** Rows of parts, at most so wide; returns the size, and sets places where it is given one. */
-function rows(parts, most, at = null) {
+/**
+ * Rows of parts, at most so wide; those that were in one row, or in several, before, still are. Returns the size and the row
+ * of what is in each part, and sets places where it is given one.
+ */
+function rows(parts, most, rowBefore, at = null) {
   const apart = 1.5 * GAP_X;
-  let [x, y, row, width] = [0, 0, 0, 0];
-  for (const part of parts) {
-    if (x && x + part.w > most + 0.5) {
+  const rowOf = new Map();
+  let [x, y, height, width, row] = [0, 0, 0, 0, 0];
+  parts.forEach((part, i) => {
+    const [last, now] = [rowBefore[i - 1], rowBefore[i]];
+    const isKnown = Number.isFinite(last) && Number.isFinite(now);
+    if (x && (isKnown ? last !== now : x + part.w > most + 0.5)) {
       x = 0;
-      y += row + apart;
-      row = 0;
+      y += height + apart;
+      height = 0;
+      row += 1;
     }
+    for (const { id } of part.ends) rowOf.set(id, row);
     if (at) [part.x, part.y] = [at.x + x, at.y + y];
     x += part.w + apart;
-    row = Math.max(row, part.h);
+    height = Math.max(height, part.h);
     width = Math.max(width, x - apart);
-  }
-  return { w: width, h: y + row };
+  });
+  return { w: width, h: y + height, rowOf };
 }
 
 function shift(frame, x, y) {

@@ -5,6 +5,7 @@
 
 const SWEEPS = 6;
 const ROOM = 1.05;
+const FIRM = 16; // weight of a cell that stays where it was, beside one that does not
 
 /** Sorts each layer so that few lines cross; where an order is given (`prior` of ends), items keep it among themselves. */
 export function order(layers, isGiven) {
@@ -67,7 +68,9 @@ function crossings(layers) {
   return count;
 }
 
-/** Sets x, the middle of each cell, in the order that there is. */
+const isFirm = (c) => c.end?.held !== undefined;
+
+/** Sets x, the middle of each cell, in the order that there is; an item that was `held` somewhere stays near it. */
 export function coordinates(layers, gap) {
   for (const layer of layers) {
     layer.forEach((c, i) => (c.x = i ? layer[i - 1].x + gap(layer[i - 1], c) : c.w / 2));
@@ -77,28 +80,38 @@ export function coordinates(layers, gap) {
   // No layer drifts out of what the widest one needs.
   const room = ROOM *
     Math.max(0, ...layers.map((layer) => layer.length && layer.at(-1).x - layer[0].x + 2 * layer[0].w));
-  const held = (x, c) => Math.max(Math.min(x, (room - c.w) / 2), (c.w - room) / 2);
+  const within = (x, c) => Math.max(Math.min(x, (room - c.w) / 2), (c.w - room) / 2);
+  const firm = layers.flat().filter(isFirm).map((c) => c.end.held);
+  const origin = firm.length ? (Math.min(...firm) + Math.max(...firm)) / 2 : 0;
   for (let sweep = 0; sweep < 2 * SWEEPS; sweep += 1) {
     const isDown = sweep % 2 === 0;
     for (const layer of isDown ? layers : [...layers].reverse()) {
       for (const c of layer) {
+        if (isFirm(c)) {
+          c.want = c.end.held - origin;
+          continue;
+        }
         const near = isDown ? c.up : c.down;
         const all = near.length ? near : [...c.up, ...c.down];
-        c.want = held(all.length ? all.reduce((sum, n) => sum + n.cell.x + n.there - n.here, 0) / all.length : c.x, c);
+        c.want = within(
+          all.length ? all.reduce((sum, n) => sum + n.cell.x + n.there - n.here, 0) / all.length : c.x,
+          c,
+        );
       }
       settle(layer, gap);
     }
   }
 }
 
-/** Positions nearest to what is wanted, in this order and not nearer to each other than the gap (pooled means). */
+/** Positions nearest to what is wanted, in this order and not nearer to each other than the gap (pooled weighted means). */
 function settle(layer, gap) {
   const pools = [];
   let offset = 0;
   layer.forEach((c, i) => {
     if (i) offset += gap(layer[i - 1], c);
     c.offset = offset;
-    let pool = { sum: c.want - offset, count: 1, cells: [c] };
+    const weight = isFirm(c) ? FIRM : 1;
+    let pool = { sum: weight * (c.want - offset), count: weight, cells: [c] };
     while (pools.length && pools[pools.length - 1].sum / pools[pools.length - 1].count > pool.sum / pool.count) {
       const last = pools.pop();
       pool = { sum: last.sum + pool.sum, count: last.count + pool.count, cells: [...last.cells, ...pool.cells] };

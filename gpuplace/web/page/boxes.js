@@ -199,15 +199,3 @@ export function linksOf(boxes, boxOf, backward) {
     rank: rankOf(byId.get(link.src), byId.get(link.dst), link.isFlow),
   }));
 }
-
-/** What several lines carry, as one line. */
-export function together(links) {
-  const all = { src: "", dst: "", tensors: 0, controls: 0, sent: new Set(), edges: [] };
-  for (const link of links) {
-    all.tensors += link.tensors;
-    all.controls += link.controls;
-    for (const key of link.sent) all.sent.add(key);
-    if (all.edges.length < 2) all.edges.push(...link.edges);
-  }
-  return all;
-}

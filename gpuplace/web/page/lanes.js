@@ -1,11 +1,12 @@
 // The page's picture by device: boxes taken apart by the devices of their nodes, as gpuplace/views/picture/lanes.py does.
 
 import { lanesPicture } from "gpuplace/drawing/lanes.js";
-import { boxesOf, linksOf, together } from "gpuplace/page/boxes.js";
+import { linkLook, together } from "gpuplace/drawing/lines.js";
+import { boxesOf, linksOf } from "gpuplace/page/boxes.js";
 import { DATA, deviceOf, guilty, paths, requestOf, S, unmet } from "gpuplace/page/columns.js";
 import { nodesOf } from "gpuplace/page/colours.js";
 import { faceOf } from "gpuplace/page/picture.js";
-import { linkLook } from "gpuplace/page/words.js";
+import { copyRow, named } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, shortened, words } from "gpuplace/text.js";
 
@@ -72,10 +73,10 @@ function labelledByLane(links, byId) {
     groups.set(key, [...(groups.get(key) ?? []), link]);
   }
   return [...groups.values()].flatMap((group) => {
-    const label = linkLook(group.length > 1 ? together(group) : group[0]).label.join(" · ");
+    const label = linkLook(group.length > 1 ? together(group) : named(group[0]), copyRow).label.join(" · ");
     let isFirst = true;
     return group.map((link) => {
-      const look = linkLook(link);
+      const look = linkLook(named(link), copyRow);
       const own = label && isFirst && look.kind === "copy";
       if (own) isFirst = false;
       return { src: link.src, dst: link.dst, rank: link.rank, look: { ...look, label: own ? [label] : [] } };

@@ -1,5 +1,6 @@
 // What the picture's view asks of Python in a notebook, answered here: the same traits and messages.
 
+import { fitted } from "gpuplace/drawing/nested.js";
 import { boxCard, cardOf } from "gpuplace/page/cards.js";
 import { colour, setColour } from "gpuplace/page/colours.js";
 import {
@@ -24,8 +25,6 @@ import { differsText } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, searcher, words } from "gpuplace/text.js";
 
-const READABLE = (1.003 * RULES.text.readable) / RULES.text.title; // pixels to a unit in which names can be read
-const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
 const { bundle_from: ROOMY, few: FEW, tries: TRIES } = RULES.folding;
 const STRIPS = ["forward", "backward", "update"];
 const TOLD_MS = 150;
@@ -70,15 +69,11 @@ export class Model {
     this.room = { width, height };
     const opened = new Set();
     let shown = 0;
-    // A frame does not know what stands above and below it: one that comes out too high is wrapped for less height.
-    const fits = (scopes) =>
-      HEIGHTS.some((share) => {
-        const aim = { width, height: share * height };
-        const { w, h, boxes } = this.draw(new Set([...opened, ...scopes]), aim);
-        const isSmall = w * READABLE <= width && h * READABLE <= height;
-        if (isSmall) [this.canvas, shown] = [aim, boxes.length];
-        return isSmall;
-      });
+    const fits = (scopes) => {
+      const { drawn, size, isSmall } = fitted((aim) => this.draw(new Set([...opened, ...scopes]), aim), this.room);
+      if (isSmall) [this.canvas, shown] = [size, drawn.boxes.length];
+      return isSmall;
+    };
     this.canvas = { width, height };
     fits([]);
     let failures = 0;

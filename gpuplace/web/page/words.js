@@ -161,31 +161,19 @@ export function tipOf(box) {
   return told.join("\n");
 }
 
-const { copy_pen: COPY_PEN, tensor_pen: TENSOR_PEN, control_pen: CONTROL_PEN, most_wider: MOST_WIDER } = RULES.line;
-
-/** What the label and the tip of all edges between two boxes say, and how wide their line is. */
-export function linkLook(link) {
-  const rows = [...link.sent].map((c) => DATA.copyRows[c]);
-  const copies = rows.reduce((sum, row) => sum + row[4], 0);
-  const sizes = copies ? sizesText(rows) : "";
-  const size = sizes === RULES.words.of_unknown_size ? "" : sizes;
-  const single = link.tensors === 1 && link.edges.length === 1 ? DATA.edges.facts[E.fact[link.edges[0]]]?.[0] : null;
-  const name = link.tensors + link.controls === 1
-    ? edgeName(link.edges[0])
-    : `${counted(link.tensors, "tensor")}, ${counted(link.controls, "control edge")}`;
-  if (copies) {
-    const what = copies === 1 && single ? single : counted(copies, "copy", "copies");
-    const tip = `${name}\n${words("copied_tip", { what })}${size ? `, ${size}` : ""}`;
-    return { kind: "copy", label: [what, size].filter(Boolean), tip, width: wider(COPY_PEN, copies) };
-  }
-  if (link.tensors) {
-    const tip = `${name}\n${single ?? counted(link.tensors, "tensor")}`;
-    return { kind: "", label: [], tip, width: wider(TENSOR_PEN, link.tensors) };
-  }
-  return { kind: "control", label: [], tip: `${name}\n${counted(link.controls, "control edge")}`, width: CONTROL_PEN };
+/** A link with its name and its tensor, where it is one edge; see gpuplace/drawing/lines.js. */
+export function named(link) {
+  const [edge] = link.edges;
+  const isSingle = link.tensors === 1 && link.edges.length === 1;
+  return {
+    ...link,
+    name: link.tensors + link.controls === 1 ? edgeName(edge) : "",
+    single: (isSingle ? DATA.edges.facts[E.fact[edge]]?.[0] : null) ?? null,
+  };
 }
 
-const wider = (pen, number) => pen + Math.min(MOST_WIDER, Math.log10(number));
+/** The row of a copy, as `sizesText` takes it. */
+export const copyRow = (copy) => DATA.copyRows[copy];
 
 function edgeName(e) {
   const isControl = E.output[e] < 0;

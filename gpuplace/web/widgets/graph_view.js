@@ -1,11 +1,12 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
 //   svg or scene, view, backward, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
-// {type: "fold", how}, {type: "view", name}, {type: "backward", on}, {type: "open", id}, {type: "open", function} and {type: "canvas", width, height}.
-// A scene is what lanes.js draws. Nothing is fetched from anywhere.
+// {type: "fold", how}, {type: "view", name}, {type: "backward", on}, {type: "open", id}, {type: "open", function}, {type: "canvas", width, height} and {type: "crowded", width, height, boxes}.
+// A scene is what nested.js or lanes.js draws. Nothing is fetched from anywhere.
 
 import { chip, copyText, download, element, remember, remembered, svgElement } from "gpuplace/dom.js";
 import { lanesPicture } from "gpuplace/drawing/lanes.js";
+import { fitted, nestedPicture } from "gpuplace/drawing/nested.js";
 import { lightControls } from "gpuplace/widgets/lights.js";
 import { RULES } from "gpuplace/rules.js";
 import { dots, standalone } from "gpuplace/save_picture.js";
@@ -231,7 +232,7 @@ function render({ model, el }) {
   };
 
   function draw() {
-    const text = model.get("svg") || laneText();
+    const text = model.get("svg") || sceneText();
     const isOther = viewed !== model.get("view");
     viewed = model.get("view");
     const before = svg && whole && canvas.clientWidth && !isOther
@@ -287,10 +288,41 @@ function render({ model, el }) {
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }
 
-  function laneText() {
+  function sceneText() {
     const scene = model.get("scene");
-    if (!scene?.lanes?.length) return "";
-    return lanesPicture(scene, { width: told[0] || FIRST_WIDTH, height: mostHeight() }).svg();
+    const room = { width: told[0] || FIRST_WIDTH, height: told[1] || mostHeight() };
+    if (scene?.lanes?.length) return lanesPicture(scene, room).svg();
+    return scene?.boxes?.length ? graphText(scene, room) : "";
+  }
+
+  /** What was laid out last: the number of the graph, for which room, for which size in it, and what `place` gave. */
+  let laid = null;
+
+  /** The picture of a graph. A first one begins anew for its room; in others what is shown stays where it was. */
+  function graphText(scene, room) {
+    const { graph, links, copies, former } = scene;
+    if (laid?.graph !== graph) laid = null;
+    const isFirst = !laid || (scene.isFirst && !isShown(scene, room));
+    const named = (id) => former[id] ?? id;
+    const draw = (size) => nestedPicture(scene, { ...size, before: laid?.placed, named, isFirst });
+    const { drawn, size, isSmall } = isFirst ? fitted(draw, room) : { drawn: draw(laid.size), size: laid.size };
+    if (isSmall === false && told[0]) {
+      model.send({ type: "crowded", ...room, boxes: scene.boxes.map(({ face }) => face.id) });
+    }
+    laid = { graph, room: isFirst ? room : laid.room, size, placed: drawn.placed };
+    const rowOf = (copy) => {
+      const [runs, bytes, ofExample] = copies[copy];
+      return [0, 0, 0, 0, runs, "", bytes, ofExample];
+    };
+    return drawn.svg(links, rowOf);
+  }
+
+  /** Whether the boxes and frames of a scene are those that were laid out last, for the same room. */
+  function isShown({ boxes, frames }, { width, height }) {
+    const { at } = laid.placed;
+    const ids = [...boxes.map(({ face }) => face.id), ...frames.map(({ id }) => id)];
+    const isSameRoom = laid.room.width === width && laid.room.height === height;
+    return isSameRoom && at.size === ids.length + 1 && ids.every((id) => at.has(id));
   }
 
   // Where boxes and open scopes are: id -> left, top, width and height.
@@ -351,10 +383,11 @@ function render({ model, el }) {
   // as much of it as can be read, or as it takes, and no farther from where it was than it has to be.
   function show(is, wasAll, most) {
     const view = canvas.getBoundingClientRect();
-    if (wasAll && Math.min(view.width / whole.width, view.height / whole.height) >= READABLE) return fit();
     const box = svg.viewBox.baseVal;
-    const needed = wasAll ? most : Math.max(is.width / box.width, is.height / box.height);
-    const grow = Math.max(1, Math.min(needed, most));
+    const isAll = wasAll && Math.min(view.width / whole.width, view.height / whole.height) >= READABLE;
+    const seen = isAll ? whole : is;
+    const needed = wasAll && !isAll ? most : Math.max(seen.width / box.width, seen.height / box.height);
+    const grow = Math.max(1, isAll ? needed : Math.min(needed, most));
     const middle = is.x + is.width / 2;
     Object.assign(box, {
       x: middle - (middle - box.x) * grow,
@@ -363,8 +396,8 @@ function render({ model, el }) {
       height: box.height * grow,
     });
     const into = (from, length, start, room) => Math.min(start, Math.max(from, start + length - room));
-    box.x = into(box.x, is.width, is.x, box.width);
-    box.y = into(box.y, is.height, is.y, box.height);
+    box.x = into(box.x, seen.width, seen.x, box.width);
+    box.y = into(box.y, seen.height, seen.y, box.height);
   }
 
   // A picture of which little could be read if all of it was shown begins at its upper left part, readable.

@@ -13,6 +13,7 @@ import numpy as np
 from gpuplace.cost.estimate import step_threads
 from gpuplace.cost.sentences import seconds_text
 from gpuplace.cost.shapes.engine import sizes_of
+from gpuplace.cost.shapes.kinds import filled_with
 from gpuplace.findings.facts import Bools, StepFacts
 from gpuplace.findings.finding import INPUT, Finding
 from gpuplace.findings.trials import Trials
@@ -96,5 +97,5 @@ def _ends(facts: StepFacts, inside: Bools) -> dict[str, tuple[int, ...]]:
         sizes = sizes_of(facts.step.shapes.sizes[node], port)
         if sizes is None or None in sizes:
             return {}
-        shapes[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)
+        shapes[f"{facts.names[node]}:{port}"] = filled_with(sizes, 1)
     return shapes

@@ -199,14 +199,14 @@ def map_structure_with_tuple_paths_up_to(
     check_types = kwargs.pop("check_types", True)
     expand_composites = kwargs.pop("expand_composites", False)
     check_length = kwargs.pop("check_subtrees_length", True)
-    columns = [
+    lists = [
         flatten_with_tuple_paths_up_to(shallow_tree, item, check_types, expand_composites, check_length)
         for item in inputs
     ]
-    results = [
-        func(pairs[0][0], *(value for _, value in pairs), **kwargs) for pairs in zip(*columns, strict=True)
+    leaves = [
+        func(pairs[0][0], *(value for _, value in pairs), **kwargs) for pairs in zip(*lists, strict=True)
     ]
-    return pack_sequence_as(shallow_tree, results, expand_composites)
+    return pack_sequence_as(shallow_tree, leaves, expand_composites)
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:

@@ -139,10 +139,10 @@ def audio(
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtype="float32", name="sample_rate")
-        summary = new(
+        result = new(
             "AudioSummaryV2", scope, tag=tag, tensor=tensor, max_outputs=max_outputs, sample_rate=rate
         )
-        return _collected(summary, collections)
+        return _collected(result, collections)
 
 
 def tensor_summary(

@@ -20,7 +20,7 @@ from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 
 
-def _shaped_like(computed: str, *op_types: str) -> None:
+def _as(computed: str, *op_types: str) -> None:
     """Give ops the shape function of another op; outputs that the other lacks are scalars."""
 
     def shapes(op: Operation) -> Any:
@@ -48,7 +48,7 @@ def _outputs(op: Operation) -> int:
     return len(op.op_def.output_types({**op.op_def.defaults, **op.attrs}))
 
 
-def _shaped_like_first(*op_types: str) -> None:
+def _as_first(*op_types: str) -> None:
     """Give ops a shape function whose first output has the first input's shape; the other outputs are scalars."""
     shape_function(*op_types)(lambda op: [op.inputs[0].shape, *[SCALAR_SHAPE] * (_outputs(op) - 1)])
 
@@ -59,74 +59,64 @@ def _vector(size: int | None = None) -> TensorShape:
 
 # Fused, quantized and later versions of computed ops
 
-_shaped_like(
-    "Conv2D", "_FusedConv2D", "_MklConv2D", "_MklNativeConv2D", "_MklFusedConv2D", "_MklNativeFusedConv2D"
-)
-_shaped_like(
+_as("Conv2D", "_FusedConv2D", "_MklConv2D", "_MklNativeConv2D", "_MklFusedConv2D", "_MklNativeFusedConv2D")
+_as(
     "Conv2D",
     "QuantizedConv2D",
     "QuantizedConv2DAndRelu",
     "QuantizedConv2DWithBias",
     "QuantizedConv2DAndRequantize",
 )
-_shaped_like(
+_as(
     "Conv2D",
     "QuantizedConv2DAndReluAndRequantize",
     "QuantizedConv2DWithBiasAndRelu",
     "QuantizedConv2DPerChannel",
 )
-_shaped_like("Conv2D", "QuantizedConv2DWithBiasAndReluAndRequantize", "QuantizedConv2DWithBiasAndRequantize")
-_shaped_like("Conv2D", "QuantizedConv2DWithBiasSumAndRelu", "QuantizedConv2DWithBiasSumAndReluAndRequantize")
-_shaped_like(
+_as("Conv2D", "QuantizedConv2DWithBiasAndReluAndRequantize", "QuantizedConv2DWithBiasAndRequantize")
+_as("Conv2D", "QuantizedConv2DWithBiasSumAndRelu", "QuantizedConv2DWithBiasSumAndReluAndRequantize")
+_as(
     "Conv2D",
     "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize",
     "_MklConv2DWithBias",
     "_MklNativeConv2DWithBias",
 )
-_shaped_like("Conv3D", "_FusedConv3D", "_MklConv3D", "_MklNativeConv3D", "_MklNativeFusedConv3D")
-_shaped_like(
+_as("Conv3D", "_FusedConv3D", "_MklConv3D", "_MklNativeConv3D", "_MklNativeFusedConv3D")
+_as(
     "DepthwiseConv2dNative",
     "_FusedDepthwiseConv2dNative",
     "QuantizedDepthwiseConv2D",
     "_MklDepthwiseConv2dNative",
 )
-_shaped_like(
-    "DepthwiseConv2dNative", "QuantizedDepthwiseConv2DWithBias", "QuantizedDepthwiseConv2DWithBiasAndRelu"
-)
-_shaped_like(
+_as("DepthwiseConv2dNative", "QuantizedDepthwiseConv2DWithBias", "QuantizedDepthwiseConv2DWithBiasAndRelu")
+_as(
     "DepthwiseConv2dNative",
     "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize",
     "_MklNativeDepthwiseConv2dNative",
 )
-_shaped_like(
-    "MatMul", "_FusedMatMul", "_MklMatMul", "_MklFusedMatMul", "_MklNativeFusedMatMul", "QuantizedMatMul"
-)
-_shaped_like(
+_as("MatMul", "_FusedMatMul", "_MklMatMul", "_MklFusedMatMul", "_MklNativeFusedMatMul", "QuantizedMatMul")
+_as(
     "MatMul",
     "QuantizedMatMulWithBias",
     "QuantizedMatMulWithBiasAndRelu",
     "QuantizedMatMulWithBiasAndRequantize",
 )
-_shaped_like("MatMul", "QuantizedMatMulWithBiasAndReluAndRequantize", "QuantizedMatMulWithBiasAndDequantize")
-_shaped_like(
-    "BatchMatMulV2", "BatchMatMulV3", "_MklBatchMatMul", "_MklBatchMatMulV2", "_MklFusedBatchMatMulV2"
-)
-_shaped_like("BiasAdd", "BiasAddV1", "QuantizedBiasAdd")
-_shaped_like("AvgPool", "QuantizedAvgPool", "_MklAvgPool", "_MklNativeAvgPool")
-_shaped_like("MaxPool", "QuantizedMaxPool", "_MklMaxPool", "_MklNativeMaxPool")
-_shaped_like("FusedBatchNormV3", "_FusedBatchNormEx", "_MklFusedBatchNormV3", "_MklNativeFusedBatchNormV3")
-_shaped_like("FusedBatchNorm", "_MklFusedBatchNorm", "_MklNativeFusedBatchNorm")
-_shaped_like("ResizeBilinear", "QuantizedResizeBilinear")
-_shaped_like("ConcatV2", "_MklConcatV2")
-_shaped_like("Mul", "QuantizedMul", "QuantizedAdd", "Xlog1py", "NextAfter")
-_shaped_like("RandomUniform", "StatelessRandomUniformFullInt", "StatelessRandomUniformV2")
-_shaped_like(
-    "RandomUniform", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2"
-)
-_shaped_like(
+_as("MatMul", "QuantizedMatMulWithBiasAndReluAndRequantize", "QuantizedMatMulWithBiasAndDequantize")
+_as("BatchMatMulV2", "BatchMatMulV3", "_MklBatchMatMul", "_MklBatchMatMulV2", "_MklFusedBatchMatMulV2")
+_as("BiasAdd", "BiasAddV1", "QuantizedBiasAdd")
+_as("AvgPool", "QuantizedAvgPool", "_MklAvgPool", "_MklNativeAvgPool")
+_as("MaxPool", "QuantizedMaxPool", "_MklMaxPool", "_MklNativeMaxPool")
+_as("FusedBatchNormV3", "_FusedBatchNormEx", "_MklFusedBatchNormV3", "_MklNativeFusedBatchNormV3")
+_as("FusedBatchNorm", "_MklFusedBatchNorm", "_MklNativeFusedBatchNorm")
+_as("ResizeBilinear", "QuantizedResizeBilinear")
+_as("ConcatV2", "_MklConcatV2")
+_as("Mul", "QuantizedMul", "QuantizedAdd", "Xlog1py", "NextAfter")
+_as("RandomUniform", "StatelessRandomUniformFullInt", "StatelessRandomUniformV2")
+_as("RandomUniform", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2")
+_as(
     "RandomUniform", "StatelessRandomUniformFullIntV2", "ParameterizedTruncatedNormal", "NonDeterministicInts"
 )
-_shaped_like(
+_as(
     "UnsortedSegmentSum",
     "SegmentSumV2",
     "SegmentProdV2",
@@ -134,59 +124,47 @@ _shaped_like(
     "SegmentMinV2",
     "UnsortedSegmentJoin",
 )
-_shaped_like("TensorScatterAdd", "TensorScatterMax", "TensorScatterMin")
-_shaped_like("ScatterNdAdd", "ScatterNdMax", "ScatterNdMin")
-_shaped_like("ResourceScatterNdAdd", "ResourceScatterNdMax", "ResourceScatterNdMin")
-_shaped_like("MatrixDiagV2", "MatrixDiagV3")
-_shaped_like("MatrixDiagPartV2", "MatrixDiagPartV3")
-_shaped_like("MatrixSetDiagV2", "MatrixSetDiagV3")
-_shaped_like("ReverseV2", "Reverse")
-_shaped_like(
+_as("TensorScatterAdd", "TensorScatterMax", "TensorScatterMin")
+_as("ScatterNdAdd", "ScatterNdMax", "ScatterNdMin")
+_as("ResourceScatterNdAdd", "ResourceScatterNdMax", "ResourceScatterNdMin")
+_as("MatrixDiagV2", "MatrixDiagV3")
+_as("MatrixDiagPartV2", "MatrixDiagPartV3")
+_as("MatrixSetDiagV2", "MatrixSetDiagV3")
+_as("ReverseV2", "Reverse")
+_as(
     "LookupTableSizeV2",
     "LookupTableSize",
     "QueueSize",
     "ReaderNumRecordsProduced",
     "ReaderNumWorkUnitsCompleted",
 )
-_shaped_like("ReaderReadV2", "ReaderRead")
-_shaped_like("ReaderReadUpToV2", "ReaderReadUpTo")
-_shaped_like("ExtractGlimpse", "ExtractGlimpseV2")
-_shaped_like("Cumsum", "CumulativeLogsumexp")
-_shaped_like("SampleDistortedBoundingBoxV2", "StatelessSampleDistortedBoundingBox")
-_shaped_like("CTCLoss", "CTCLossV2")
+_as("ReaderReadV2", "ReaderRead")
+_as("ReaderReadUpToV2", "ReaderReadUpTo")
+_as("ExtractGlimpse", "ExtractGlimpseV2")
+_as("Cumsum", "CumulativeLogsumexp")
+_as("SampleDistortedBoundingBoxV2", "StatelessSampleDistortedBoundingBox")
+_as("CTCLoss", "CTCLossV2")
 
 # Ops whose output has the shape of their first input
 
-_shaped_like_first(
-    "QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizedReluX"
-)
-_shaped_like_first(
-    "QuantizeAndDequantizeV4", "QuantizeV2", "Dequantize", "Requantize", "QuantizeDownAndShrinkRange"
-)
-_shaped_like_first(
-    "RequantizePerChannel", "QuantizedRelu", "QuantizedRelu6", "QuantizedInstanceNorm", "DebugIdentity"
-)
-_shaped_like_first("QuantizedBatchNormWithGlobalNormalization", "CheckNumericsV2")
-_shaped_like_first(
-    "BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e"
-)
-_shaped_like_first(
-    "BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence", "Erfinv", "Ndtri"
-)
-_shaped_like_first("Bucketize", "PopulationCount", "CholeskyGrad")
-_shaped_like_first("StatelessShuffle", "Copy", "CopyHost")
-_shaped_like_first("BatchCholesky", "BatchCholeskyGrad", "BatchMatrixInverse", "BatchFFT")
-_shaped_like_first(
-    "BatchIFFT", "BatchFFT2D", "BatchIFFT2D", "BatchFFT3D", "BatchIFFT3D", "BatchMatrixBandPart"
-)
-_shaped_like_first("FFTND", "IFFTND", "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugIdentityV2")
-_shaped_like_first(
+_as_first("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizedReluX")
+_as_first("QuantizeAndDequantizeV4", "QuantizeV2", "Dequantize", "Requantize", "QuantizeDownAndShrinkRange")
+_as_first("RequantizePerChannel", "QuantizedRelu", "QuantizedRelu6", "QuantizedInstanceNorm", "DebugIdentity")
+_as_first("QuantizedBatchNormWithGlobalNormalization", "CheckNumericsV2")
+_as_first("BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e")
+_as_first("BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence", "Erfinv", "Ndtri")
+_as_first("Bucketize", "PopulationCount", "CholeskyGrad")
+_as_first("StatelessShuffle", "Copy", "CopyHost")
+_as_first("BatchCholesky", "BatchCholeskyGrad", "BatchMatrixInverse", "BatchFFT")
+_as_first("BatchIFFT", "BatchFFT2D", "BatchIFFT2D", "BatchFFT3D", "BatchIFFT3D", "BatchMatrixBandPart")
+_as_first("FFTND", "IFFTND", "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugIdentityV2")
+_as_first(
     "CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "TensorStridedSliceUpdate", "RefSelect"
 )
-_shaped_like_first("AdjustContrast", "UnicodeTranscode", "UnicodeScript")
-_shaped_like_first("XlaOptimizationBarrier", "_UnaryOpsComposition")
-_shaped_like_first("ApplyAdagradV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
-_shaped_like_first("_HostCast")
+_as_first("AdjustContrast", "UnicodeTranscode", "UnicodeScript")
+_as_first("XlaOptimizationBarrier", "_UnaryOpsComposition")
+_as_first("ApplyAdagradV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
+_as_first("_HostCast")
 
 
 @shape_function("Einsum", "_MklEinsum")
@@ -210,17 +188,10 @@ def _einsum(op: Operation) -> Any:
             )
         ends = shape[len(shape) - len(tail) :] if tail else ()
         for letter, size in zip(head + tail, (*shape[: len(head)], *ends), strict=True):
-            known_size = sizes.get(letter)
-            if (
-                known_size is not None
-                and size is not None
-                and known_size != size
-                and 1 not in (known_size, size)
-            ):
-                raise ValueError(f"Dimensions must be equal, but are {known_size} and {size}")
-            sizes[letter] = (
-                size if known_size is None or (known_size == 1 and size is not None) else known_size
-            )
+            old = sizes.get(letter)
+            if old is not None and size is not None and old != size and 1 not in (old, size):
+                raise ValueError(f"Dimensions must be equal, but are {old} and {size}")
+            sizes[letter] = size if old is None or (old == 1 and size is not None) else old
         if dots:
             middle = TensorShape.of(shape[len(head) : len(shape) - len(tail)])
             rest = middle if rest is None else broadcast_shapes(rest, middle)

@@ -30,11 +30,9 @@ def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
     copy = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
     update_wrapper(copy, function)
     del copy.__wrapped__  # type: ignore[attr-defined]
-    old_defaults = function.__defaults__ or ()
-    names = code.co_varnames[code.co_argcount - len(old_defaults) : code.co_argcount]
-    copy.__defaults__ = tuple(
-        defaults.pop(name, value) for name, value in zip(names, old_defaults, strict=True)
-    )
+    before = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(before) : code.co_argcount]
+    copy.__defaults__ = tuple(defaults.pop(name, value) for name, value in zip(names, before, strict=True))
     by_name = function.__kwdefaults__ or {}
     copy.__kwdefaults__ = {name: defaults.pop(name, value) for name, value in by_name.items()}
     assert not defaults, f"{function.__qualname__} has no defaults for {', '.join(defaults)}"

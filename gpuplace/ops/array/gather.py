@@ -229,23 +229,18 @@ def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
             " Set it: indices.set_shape([None, None])"
         )
     shared = shared % indices.shape.ndims if shared < 0 else shared
-    static_axis = constant_value(axis)
-    if static_axis is not None and int(static_axis) == 0:
+    static = constant_value(axis)
+    if static is not None and int(static) == 0:
         return _slices_grad(op, grad), None, None
-    params_shape, _ = _shape_and_count(op)
-    outer, inner = params_shape[:axis], params_shape[axis:][1:]
+    sizes, _ = _shape_and_count(op)
+    outer, inner = sizes[:axis], sizes[axis:][1:]
     whole = concat([outer, [-1], inner], 0)
     rank, at = size_of(whole), size_of(outer)
     batch, between, behind = range_of(shared), range_of(shared, at), range_of(at + 1, rank)
     values = reshape(grad, whole)
     values = transpose(values, concat([batch, [at], between, behind], 0))
     summed = _summed_rows(
-        params_shape,
-        values,
-        indices,
-        shared,
-        params_shape[axis],
-        static_axis is not None and int(static_axis) == shared,
+        sizes, values, indices, shared, sizes[axis], static is not None and int(static) == shared
     )
     back = concat([batch, between + 1, [shared], behind], 0)
     return transpose(summed, back), None, None
@@ -384,9 +379,7 @@ def batch_gather_nd(
             new("Cast", x=new("Range", start=0, limit=size, delta=1), DstT=indices.dtype)
             for size in new_list("Unpack", value=batch, num=batch_dims)
         ]
-        grid = transpose(
-            new("Pack", values=[reshape(item, [-1]) for item in meshgrid(*ranges, indexing="ij")])
-        )
+        grid = transpose(new("Pack", values=[reshape(x, [-1]) for x in meshgrid(*ranges, indexing="ij")]))
         inner = new("Rank", input=indices) - batch_dims - 1
         ones = new("Fill", dims=new("ExpandDims", input=inner, dim=0), value=1)
         grid_sizes = shape_of(grid)

@@ -104,13 +104,11 @@ def _axis(value: Any) -> int:
 
 @binder("ConcatV2", fresh=True)
 def _concat_v2(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    static_axis = constant_value(op.inputs[-1])  # the array that a step passes, unless the step feeds an axis
-    if static_axis is None or static_axis.ndim:
+    static = constant_value(op.inputs[-1])  # the array that a step passes, unless the step feeds an axis
+    if static is None or static.ndim:
         return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
-    axis = int(static_axis)
-    return lambda *tensors: _join(
-        xp, tensors[:-1], axis if tensors[-1] is static_axis else _axis(tensors[-1])
-    )
+    axis = int(static)
+    return lambda *tensors: _join(xp, tensors[:-1], axis if tensors[-1] is static else _axis(tensors[-1]))
 
 
 @compute("Concat", fresh=True)
@@ -548,20 +546,18 @@ def _split_v_shape(op: Operation) -> Any:
     if lengths is None:
         parts: list[int | None] = [None] * count
     else:
-        requested, total = lengths.tolist(), sizes[at]
-        if len(requested) != count:
+        counts, total = lengths.tolist(), sizes[at]
+        if len(counts) != count:
             raise ValueError(
-                f"Length of size_splits should be equal to num_outputs, got {len(requested)} and {count}"
+                f"Length of size_splits should be equal to num_outputs, got {len(counts)} and {count}"
             )
-        if min(requested, default=0) < -1:
-            raise ValueError(f"Dimension {min(requested)} must be >= 0")
-        fixed = sum(length for length in requested if length != -1)
-        if total is not None and (fixed > total or (-1 not in requested and fixed != total)):
-            pieces = ",".join(map(str, requested))
+        if min(counts, default=0) < -1:
+            raise ValueError(f"Dimension {min(counts)} must be >= 0")
+        fixed = sum(length for length in counts if length != -1)
+        if total is not None and (fixed > total or (-1 not in counts and fixed != total)):
+            pieces = ",".join(map(str, counts))
             raise ValueError(f"can't split axis of size {total} into pieces of size [{pieces}]")
-        parts = [
-            (None if total is None else total - fixed) if length == -1 else length for length in requested
-        ]
+        parts = [(None if total is None else total - fixed) if length == -1 else length for length in counts]
     return tuple(TensorShape.of((*sizes[:at], part, *sizes[at + 1 :])) for part in parts)
 
 

@@ -248,9 +248,7 @@ def _bound(xp: ArrayModule, sorted_inputs: Array, values: Array, *, out_type: An
             f"Leading dim_size of both tensors must match: {sorted_inputs.shape[0]}, {values.shape[0]}"
         )
     side = "right" if ctx.op.type == "UpperBound" else "left"
-    rows = [
-        xp.searchsorted(row, row_values, side) for row, row_values in zip(sorted_inputs, values, strict=True)
-    ]
+    rows = [xp.searchsorted(row, keys, side) for row, keys in zip(sorted_inputs, values, strict=True)]
     positions = xp.stack(rows) if rows else xp.zeros(values.shape, xp.int64)
     return positions.astype(out_type.as_numpy_dtype)
 

@@ -93,10 +93,8 @@ def _parts(starts: tuple[int, ...], lengths: tuple[int, ...], shape: tuple[int, 
         count = total - start if length == -1 else length
         if total == 0:
             if start != 0 or count != 0:
-                condition = (
-                    f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
-                )
-                raise InvalidArgumentError.of(f"Expected {condition} when input.dim_size({axis}) == 0")
+                rule = f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
+                raise InvalidArgumentError.of(f"Expected {rule} when input.dim_size({axis}) == 0")
         elif not 0 <= start <= total:
             raise InvalidArgumentError.of(f"Expected begin[{axis}] in [0, {total}], but got {start}")
         elif count < 0 or start + count > total:

@@ -163,10 +163,7 @@ class SyncOnReadVariable(DistributedVariable):
             value = value / len(self.values)
         with _scope(self._strategy):
             result = self._strategy.extended.update(
-                self,
-                lambda copy, *values: copy.assign(*values, **kwargs),
-                args=(value, *args[1:]),
-                group=False,
+                self, lambda copy, *new: copy.assign(*new, **kwargs), args=(value, *args[1:]), group=False
             )
             return self._strategy.group(result)
 

@@ -44,12 +44,10 @@ def set_python_gradient(op: Operation, function: Callable[..., Any]) -> None:
         op: the call.
         function: a function from the call and the gradients of its outputs to those of its inputs.
     """
-    gradients_by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(
-        _PYTHON_GRADIENTS
-    )
-    if not gradients_by_call:
-        gradients_by_call.append({})
-    gradients_by_call[0][op] = function
+    by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(_PYTHON_GRADIENTS)
+    if not by_call:
+        by_call.append({})
+    by_call[0][op] = function
 
 
 GRADIENT_ATTR = "_gradient_op_type"
@@ -60,9 +58,9 @@ differentiated: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDicti
 
 
 def _python_gradient(op: Operation) -> Callable[..., Any] | None:
-    gradients_by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
-    if gradients_by_call and op in gradients_by_call[0]:
-        return gradients_by_call[0][op]
+    by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
+    if by_call and op in by_call[0]:
+        return by_call[0][op]
     called = differentiated.get(op.attrs.get(GRADIENT_ATTR, b""))  # for a copy of the call in another graph
     gradient_function: Callable[..., Any] | None = None
     if called is not None and called.is_called_by(op):

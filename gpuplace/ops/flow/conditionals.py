@@ -269,13 +269,10 @@ def cond(
     with name_scope(name, "cond", [pred]):
         if isinstance(pred, bool):
             raise TypeError("pred must not be a Python bool")
-        pivot_false, pivot_true = switch(pred, pred)
-        pivots = [
-            reshaping.identity(pivot_true, name="switch_t"),
-            reshaping.identity(pivot_false, name="switch_f"),
-        ]
+        if_false, if_true = switch(pred, pred)
+        pivots = [reshaping.identity(if_true, name="switch_t"), reshaping.identity(if_false, name="switch_f")]
         decider = reshaping.identity(pred, name="pred_id")
-        for tensor in (pivot_true, pivot_false, *pivots, decider):
+        for tensor in (if_true, if_false, *pivots, decider):
             tensor.op.graph.prevent_fetching(tensor.op)
         context_true = CondContext(decider, pivots[0], 1)
         result_true, tensors_true = context_true.build(true_fn, "true_fn")

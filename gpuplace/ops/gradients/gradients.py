@@ -124,9 +124,7 @@ def gradients(
     return results
 
 
-def symbolic_gradients(
-    ys: Sequence[Tensor], xs: Sequence[Tensor], result_grads: Sequence[Tensor]
-) -> list[Any]:
+def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], dys: Sequence[Tensor]) -> list[Any]:
     """Return derivatives in the body of a ``SymbolicGradient``, where integers have gradients too.
 
     The gradient of a cast is the cast back, also to and from integers. Bodies with loops or conditionals, whose
@@ -135,7 +133,7 @@ def symbolic_gradients(
     Args:
         ys: results of the function.
         xs: its arguments.
-        result_grads: the gradient of each result.
+        dys: the gradient of each result.
 
     Returns:
         A tensor, ``IndexedSlices`` or None for each argument.
@@ -143,10 +141,10 @@ def symbolic_gradients(
     Source: tensorflow/core/graph/gradients.cc and tensorflow/core/ops/math_grad.cc, release 1.15.
     """
     if any(op.type in CONTROL_FLOW_OPS for op in ys[0].graph.get_operations()):
-        return gradients(list(ys), list(xs), list(result_grads))
+        return gradients(list(ys), list(xs), list(dys))
     with name_scope("gradients"):
         walk = _Walk(ys, xs, (), False, False, is_symbolic=True)
-        walk.start(result_grads)
+        walk.start(dys)
         walk.run()
         return [walk.result(x) for x in xs]
 

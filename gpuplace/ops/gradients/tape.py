@@ -190,16 +190,14 @@ class GradientTape:
                 "actually want to trace the gradient in order to compute higher order derivatives.",
             )
         targets = [self._target(item) for item in nest.flatten(target)]
-        output_grads = None if output_gradients is None else nest.flatten(output_gradients)
+        dys = None if output_gradients is None else nest.flatten(output_gradients)
         flat = nest.flatten(sources)
         handles = [_handle_or_self(item) for item in flat]
         for item in flat:
             _warn_of_type(item, "source")
         pairs = [(item, i) for i, item in enumerate(targets) if _is_trainable(item.dtype)]
         results = self._differentiate(
-            [item for item, _ in pairs],
-            handles,
-            None if output_grads is None else [output_grads[i] for _, i in pairs],
+            [item for item, _ in pairs], handles, None if dys is None else [dys[i] for _, i in pairs]
         )
         if unconnected_gradients == UnconnectedGradients.ZERO:
             results = [

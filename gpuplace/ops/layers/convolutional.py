@@ -453,11 +453,9 @@ class TransposedConv(ConvBase):
             padding=self.padding.upper(),
             data_format=self._layout,
         )
-        static_lengths = [self._length(inputs.shape[start + axis].value, axis) for axis in range(self._rank)]
+        static = [self._length(inputs.shape[start + axis].value, axis) for axis in range(self._rank)]
         first = inputs.shape[0].value
-        outputs.set_shape(
-            [first, self.filters, *static_lengths] if self._first else [first, *static_lengths, self.filters]
-        )
+        outputs.set_shape([first, self.filters, *static] if self._first else [first, *static, self.filters])
         result: Tensor = self._biased(outputs)
         return result
 

@@ -299,8 +299,8 @@ class BatchNormalization(Layer):
             )
             variance *= (count - 1) / count
         if always is not False:
-            self.add_update(_moving_update(self.moving_mean, mean, momentum))
-            self.add_update(_moving_update(self.moving_variance, variance, momentum))
+            self.add_update(_follow(self.moving_mean, mean, momentum))
+            self.add_update(_follow(self.moving_variance, variance, momentum))
         result: Tensor = output
         return result
 
@@ -356,13 +356,13 @@ class BatchNormalization(Layer):
         return result
 
     def _update(self, moving: Any, value: Any, training: Any) -> Any:
-        return smart_cond(training, lambda: _moving_update(moving, value, self.momentum), lambda: moving)
+        return smart_cond(training, lambda: _follow(moving, value, self.momentum), lambda: moving)
 
     def _update_deviation(self, variance: Any, training: Any) -> Any:
         """Return the update of the moving deviation, and that of the moving variance."""
 
         def updated() -> Any:
-            deviation = _moving_update(self.moving_stddev, unary.sqrt(variance + self.epsilon), self.momentum)
+            deviation = _follow(self.moving_stddev, unary.sqrt(variance + self.epsilon), self.momentum)
             return _assign_update(self.moving_variance, relu(deviation * deviation - self.epsilon))
 
         return smart_cond(training, updated, lambda: self.moving_variance)
@@ -398,9 +398,7 @@ class BatchNormalization(Layer):
     def _renorm_moved(self, moving: Any, value: Any, training: Any) -> Any:
         value = reshaping.identity(value)
         return smart_cond(
-            training,
-            lambda: _moving_update(moving, value, self.renorm_momentum),
-            lambda: reshaping.identity(moving),
+            training, lambda: _follow(moving, value, self.renorm_momentum), lambda: reshaping.identity(moving)
         )
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
@@ -429,7 +427,7 @@ def _assign_update(variable: Any, value: Any) -> Any:
         return state.assign(variable, value, name=scope)
 
 
-def _moving_update(moving: Any, value: Tensor, momentum: Any) -> Any:
+def _follow(moving: Any, value: Tensor, momentum: Any) -> Any:
     """Return the update of a moving average."""
     graph = get_default_graph()
     with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(moving.op):

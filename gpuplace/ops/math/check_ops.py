@@ -400,19 +400,13 @@ def _rank_check(
     text = message or ""
     with name_scope(name, default_name, [x, *ranks, *(data or [])]):
         x = convert_to_tensor(x, name="x")
-        rank_tensors = [convert_to_tensor(rank, name="rank") for rank in ranks]
+        valid = [convert_to_tensor(rank, name="rank") for rank in ranks]
         shown = data
         if data is None:
-            shown = [
-                text,
-                f"Tensor {x.name} must have rank{kind}",
-                *rank_tensors,
-                "Received shape: ",
-                shape_of(x),
-            ]
-        for rank in rank_tensors:
+            shown = [text, f"Tensor {x.name} must have rank{kind}", *valid, "Received shape: ", shape_of(x)]
+        for rank in valid:
             assert_type(rank, "int32")
-        static_ranks = [static_value(rank) for rank in rank_tensors]
+        static_ranks = [static_value(rank) for rank in valid]
         if any(value is not None and value.ndim for value in static_ranks):
             raise ValueError("Rank must be a scalar.")
         sizes = [int(value) for value in static_ranks if value is not None]
@@ -424,8 +418,8 @@ def _rank_check(
                     f" {x.shape}"
                 )
             return no_op("static_checks_determined_all_ok")
-        right = condition(rank_of(x), rank_tensors)
-        for rank, value in zip(rank_tensors, static_ranks, strict=True):
+        right = condition(rank_of(x), valid)
+        for rank, value in zip(valid, static_ranks, strict=True):
             if value is None:
                 check = assert_rank(rank, 0, data=["Rank must be a scalar. Received rank: ", rank])
                 right = with_dependencies([check], right)

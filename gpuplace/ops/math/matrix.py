@@ -533,10 +533,8 @@ def _matrix_set_diag_shape(op: Operation) -> Any:
     sizes, diagonal = op.inputs[0].shape.sizes, op.inputs[1].shape
     require_rank_at_least(diagonal, 1)
     if sizes is None:
-        diagonal_sizes = diagonal.sizes
-        return (
-            UNKNOWN_SHAPE if diagonal_sizes is None else TensorShape.of((*diagonal_sizes[:-1], None, None)),
-        )
+        part = diagonal.sizes
+        return (UNKNOWN_SHAPE if part is None else TensorShape.of((*part[:-1], None, None)),)
     if len(sizes) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
     least = TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:])))

@@ -160,25 +160,18 @@ def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Calla
     """Use one call for few elements, over static dimensions, unless the step feeds others."""
     keep = attrs["keep_dims"]
     general = functools.partial(_sum, xp, keep_dims=keep)
-    static_axes, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
+    static, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
     elements = sizes.num_elements()
-    if (
-        xp is not np
-        or keep
-        or static_axes is None
-        or not static_axes.size
-        or elements is None
-        or elements >= LARGE
-    ):
+    if xp is not np or keep or static is None or not static.size or elements is None or elements >= LARGE:
         return general
-    numbers, rank, reduce = static_axes.tolist(), sizes.ndims, np.add.reduce
+    numbers, rank, reduce = static.tolist(), sizes.ndims, np.add.reduce
     try:
-        axes = _dimensions(static_axes, rank or 0)
+        axes = _dimensions(static, rank or 0)
     except InvalidArgumentError:  # reported at run time
         return general
 
     def small(input: Any, reduction_indices: Any) -> Any:
-        if reduction_indices is not static_axes and reduction_indices.tolist() != numbers:
+        if reduction_indices is not static and reduction_indices.tolist() != numbers:
             return general(input, reduction_indices)
         return reduce(input, axes, input.dtype)
 

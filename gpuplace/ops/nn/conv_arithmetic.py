@@ -154,7 +154,7 @@ def run_loop(
     products = scratch(np, "products", (size,), images.dtype)
     loop(
         images, matrix, bias, target, padded, products, window.rows, window.columns,
-        *_padding_and_strides(images, window), lines.start, has_bias, relu,
+        *_layout(images, window), lines.start, has_bias, relu,
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def _padded_size(images: Any, window: Window, lines: slice, out_width: int) -> i
     return height * across * images.shape[3] + _TILE_ROWS
 
 
-def _padding_and_strides(images: Any, window: Window) -> tuple[int, int, int, int, int]:
+def _layout(images: Any, window: Window) -> tuple[int, int, int, int, int]:
     """Return the border above and on the left, the strides, and the spacing of the window's lines."""
     _, _, ((top, _), (left, _)) = window.geometry(images.shape[1], images.shape[2])
     return (top, left, *window.strides, window.dilations[0])
@@ -323,21 +323,11 @@ def _filter_part(
     whole = _padded_filters(filters, images.itemsize)
     total = np.zeros((rows, -(-across // _TILE_ROWS) * _TILE_ROWS, whole), images.dtype)
     for part, lines in spans:
-        some, part_grad = images[part], grad[part, lines]
+        some, slope = images[part], grad[part, lines]
         out_width = grad.shape[2]
         padded = scratch(np, "padded", (_padded_size(some, window, lines, out_width),), images.dtype)
         packed = scratch(np, "packed", ((lines.stop - lines.start) * out_width * whole,), images.dtype)
-        loop(
-            some,
-            part_grad,
-            total,
-            padded,
-            packed,
-            rows,
-            columns,
-            *_padding_and_strides(some, window),
-            lines.start,
-        )
+        loop(some, slope, total, padded, packed, rows, columns, *_layout(some, window), lines.start)
     return np.ascontiguousarray(total[:, :across, :filters]).reshape(rows * across, filters)
 
 

@@ -368,23 +368,19 @@ class GRUCell(LayerRNNCell):
             ValueError: the size is unknown.
         """
         depth, units, dtype = self._depth(input_shape), self._num_units, self._dtype or "float32"
-        bias_initializer = self._bias_initializer
+        bias = self._bias_initializer
         add = self.add_variable
         self._gate_kernel = add(
             "gates/kernel", [depth + units, 2 * units], initializer=self._kernel_initializer
         )
         self._gate_bias = add(
-            "gates/bias",
-            [2 * units],
-            initializer=Constant(1.0, dtype=dtype) if bias_initializer is None else bias_initializer,
+            "gates/bias", [2 * units], initializer=Constant(1.0, dtype=dtype) if bias is None else bias
         )
         self._candidate_kernel = add(
             "candidate/kernel", [depth + units, units], initializer=self._kernel_initializer
         )
         self._candidate_bias = add(
-            "candidate/bias",
-            [units],
-            initializer=Zeros(dtype=dtype) if bias_initializer is None else bias_initializer,
+            "candidate/bias", [units], initializer=Zeros(dtype=dtype) if bias is None else bias
         )
         self.built = True
 

@@ -39,14 +39,12 @@ __all__ = [
 
 def batch_and_time_exchanged(x: Tensor) -> Tensor:
     """Swap the batch and time axes."""
-    static_shape = x.shape
-    if static_shape.ndims is not None and static_shape.ndims < 2:
+    static = x.shape
+    if static.ndims is not None and static.ndims < 2:
         return x
     order = joining.concat(([1, 0], range_of(2, reshaping.rank(x))), axis=0)
     turned = reshaping.transpose(x, order)
-    turned.set_shape(
-        TensorShape([static_shape[1].value, static_shape[0].value]).concatenate(static_shape[2:])
-    )
+    turned.set_shape(TensorShape([static[1].value, static[0].value]).concatenate(static[2:]))
     return turned
 
 
@@ -406,12 +404,9 @@ def raw_rnn(
             sizes = nest.flatten(emitted)
             types = [leaves[0].dtype] * len(sizes)
         else:
-            flat_emitted = nest.flatten(emitted)
-            sizes = [
-                part.shape if part.shape.is_fully_defined() else reshaping.shape(part)
-                for part in flat_emitted
-            ]
-            types = [part.dtype for part in flat_emitted]
+            parts = nest.flatten(emitted)
+            sizes = [part.shape if part.shape.is_fully_defined() else reshaping.shape(part) for part in parts]
+            types = [part.dtype for part in parts]
         arrays = [
             TensorArray(
                 dtype=element,

@@ -318,10 +318,8 @@ class ResidualWrapper(_Wrapper):
 
 
 def _sum_of(inputs: TensorLike, outputs: Any) -> Any:
-    nest.map_structure(
-        lambda first, second: first.shape.assert_is_compatible_with(second.shape), inputs, outputs
-    )
-    return nest.map_structure(lambda first, second: first + second, inputs, outputs)
+    nest.map_structure(lambda a, b: a.shape.assert_is_compatible_with(b.shape), inputs, outputs)
+    return nest.map_structure(lambda a, b: a + b, inputs, outputs)
 
 
 class DeviceWrapper(_Wrapper):

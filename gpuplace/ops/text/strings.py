@@ -444,10 +444,8 @@ def _reduce_join_shape(op: Operation) -> Any:
         if not -len(sizes) <= axis < len(sizes):
             raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimension(s)")
         reduced.add(axis % len(sizes))
-    remaining = (
-        1 if axis in reduced else size for axis, size in enumerate(sizes) if keep or axis not in reduced
-    )
-    return (TensorShape.of(tuple(remaining)),)
+    rest = (1 if axis in reduced else size for axis, size in enumerate(sizes) if keep or axis not in reduced)
+    return (TensorShape.of(tuple(rest)),)
 
 
 shape_function("AsString", "StringToNumber", "StringLength", "StringStrip", "StringLower", "StringUpper")(

@@ -46,13 +46,13 @@ class AdamOptimizer(KernelOptimizer):
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
-        hyperparameters = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-        super().__init__(use_locking, name, **hyperparameters)
+        settings = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        super().__init__(use_locking, name, **settings)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         first = min(var_list, key=lambda variable: variable.name)
         for name in ("beta1", "beta2"):
-            self._create_non_slot_variable(self._hyperparameters[name], f"{name}_power", colocate_with=first)
+            self._create_non_slot_variable(self._settings[name], f"{name}_power", colocate_with=first)
         super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:

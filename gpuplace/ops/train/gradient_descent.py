@@ -52,7 +52,5 @@ class GradientDescentOptimizer(KernelOptimizer):
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
-        change = elementwise.multiply(
-            unary.negative(grad), self._hyperparameters["learning_rate"], name="mul"
-        )
+        change = elementwise.multiply(unary.negative(grad), self._settings["learning_rate"], name="mul")
         return resource_scatter("add", var.handle, indices, change)

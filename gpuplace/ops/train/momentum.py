@@ -41,10 +41,7 @@ class MomentumOptimizer(KernelOptimizer):
         self._use_nesterov = use_nesterov
 
     def _prepare(self) -> None:
-        for (
-            name,
-            value,
-        ) in self._hyperparameters.items():  # functions are called after the earlier tensors are built
+        for name, value in self._settings.items():  # functions are called after the earlier tensors are built
             self._tensors[name] = convert_to_tensor(self._call_if_callable(value), name=name)
 
     def _attrs(self) -> dict[str, Any]:

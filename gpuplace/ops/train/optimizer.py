@@ -394,10 +394,8 @@ class Optimizer(Trackable):
         return [*super()._checkpoint_dependencies, *dependencies]
 
     def _lookup_dependency(self, name: str) -> Any:
-        dependency = super()._lookup_dependency(name)
-        return (
-            self._get_non_slot_variable(name, graph=get_default_graph()) if dependency is None else dependency
-        )
+        tracked = super()._lookup_dependency(name)
+        return self._get_non_slot_variable(name, graph=get_default_graph()) if tracked is None else tracked
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         key = (name, colocate_with.graph)
@@ -487,13 +485,13 @@ class KernelOptimizer(Optimizer):
 
     def __init__(self, use_locking: bool, name: str, **hyperparameters: Any) -> None:
         super().__init__(use_locking, name)
-        self._hyperparameters = hyperparameters
+        self._settings = hyperparameters
         """Hyperparameters by name: numbers, tensors, or functions that return one."""
         self._tensors: dict[str, Any] = {}
         """The hyperparameters as tensors, while updates are built."""
 
     def _prepare(self) -> None:
-        values = {name: self._call_if_callable(value) for name, value in self._hyperparameters.items()}
+        values = {name: self._call_if_callable(value) for name, value in self._settings.items()}
         self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
 
     def _scalars(self) -> dict[str, Tensor]:

@@ -40,13 +40,8 @@ class RMSPropOptimizer(KernelOptimizer):
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
-        hyperparameters = {
-            "learning_rate": learning_rate,
-            "decay": decay,
-            "momentum": momentum,
-            "epsilon": epsilon,
-        }
-        super().__init__(use_locking, name, **hyperparameters)
+        settings = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
+        super().__init__(use_locking, name, **settings)
         self._centered = centered
         self._op = "CenteredRMSProp" if centered else "RMSProp"
         self._kernel_slots = {**({"mg": "mg"} if centered else {}), "ms": "rms", "mom": "momentum"}

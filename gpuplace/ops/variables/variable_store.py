@@ -285,9 +285,9 @@ class VariableStore:
         from_value = initializer is not None and not callable(initializer)
         if shape is not None and from_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
-        requested = as_shape(shape)
+        static = as_shape(shape)
         if name in self.variables:
-            return self._existing(name, requested, dtype, reuse)
+            return self._existing(name, static, dtype, reuse)
         if reuse is True:
             raise ValueError(
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
@@ -295,9 +295,7 @@ class VariableStore:
             )
         if initializer is None:
             initializer = default_initializer(name, dtype)
-        initial_value, variable_dtype = _initial_value(
-            initializer, from_value, requested, dtype, partition_info
-        )
+        initial_value, variable_dtype = _initial_value(initializer, from_value, static, dtype, partition_info)
         variable = Variable(
             initial_value,
             name=name,

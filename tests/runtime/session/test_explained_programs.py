@@ -104,7 +104,7 @@ def test_an_int32_variable_on_a_gpu():
     assert "use dtype double, float, half or int64: no GPU kernel for " in text
     assert "; global_step/Assign, inc of its group have none either" in text
     block = "global_step, global_step/Assign, global_step/read and inc"
-    assert f"for CPU       ask for '/device:CPU:0' instead of '/device:GPU:0' for {block}\n" in f"{text}\n"
+    assert f"for CPU     ask for '/device:CPU:0' instead of '/device:GPU:0' for {block}\n" in f"{text}\n"
     other = placement.explain("y")
     assert other.device == f"{LOCAL}GPU:0"
     assert other.refused.startswith(
@@ -151,7 +151,7 @@ def test_a_cluster():
     text = str(placement.explain("r"))
     worker = "/job:worker/replica:0/task:1/device"
     assert f"request  4 CPU, 4 GPU -> {worker}:GPU:0" in text
-    assert f"for CPU       ask for '{worker}:CPU:0' instead of '/job:worker/task:1/device:GPU:0'" in text
+    assert f"for CPU     ask for '{worker}:CPU:0' instead of '/job:worker/task:1/device:GPU:0'" in text
     assert max(map(len, text.splitlines())) < 160
 
 

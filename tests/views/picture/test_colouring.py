@@ -182,7 +182,7 @@ def test_measured_memory():
 
 
 def test_time_needs_a_step_of_this_graph():
-    with pytest.raises(ValueError, match="give run_metadata=metadata"):
+    with pytest.raises(ValueError, match="pass run_metadata=metadata"):
         colouring(towers(), "time")
     with pytest.raises(ValueError, match="none of this graph's nodes"):
         colouring(towers(), "time", run_metadata=stats(other=1.0))

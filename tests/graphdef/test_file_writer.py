@@ -101,7 +101,7 @@ def test_misuse(graph, tmp_path, caplog):
         writer.add_graph(graph, graph_def=as_graph_def(graph))
     with pytest.raises(TypeError, match="must be type MetaGraphDef, saw type"):
         writer.add_meta_graph(graph)
-    with pytest.raises(TypeError, match="what session.run gives"):
+    with pytest.raises(TypeError, match="the result of session.run"):
         writer.add_summary("text")
     with pytest.raises(TypeError, match="Event"):
         writer.add_event(Summary())

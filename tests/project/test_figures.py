@@ -18,7 +18,7 @@ from tests.tools.package_figures import (
     sources,
 )
 
-MOST_LINES = {"core": 106_800, "tf1": 47_400}
+MOST_LINES = {"core": 106_700, "tf1": 47_400}
 MOST_FOLDERS = 24
 MOST_REACH_INS = {"core": 53, "tf1": 28}
 

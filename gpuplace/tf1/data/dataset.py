@@ -110,14 +110,8 @@ def unary(
         functions: the functions that it calls.
         **arguments: the operation's other inputs and attributes.
     """
-    return build(
-        op_type,
-        dataset.element_spec if spec is None else spec,
-        (dataset,),
-        functions,
-        input_dataset=to_variant(dataset),
-        **arguments,
-    )
+    spec = dataset.element_spec if spec is None else spec
+    return build(op_type, spec, (dataset,), functions, input_dataset=to_variant(dataset), **arguments)
 
 
 def to_variant(dataset: Dataset) -> Tensor:

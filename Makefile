@@ -1,5 +1,6 @@
 # make demo              JupyterLab on the index of the lessons
 # make demo HEADLESS=1   the first lesson executed, as HTML, in build/
+# make check             lint, types and the unit tests of the core
 # make test              lint, types, doctests, unit tests, notebooks and browser tests
 # make docs              the reference, the lessons and how placement works as a site, in build/docs
 # make lint | types | bench | venv | clean
@@ -30,10 +31,10 @@ TEST_PACKAGES := 'chromium-headless-shell|chromium' libatomic1 graphviz fonts-de
 # Runs a program as if the environment were activated, so that what it starts finds `graphviz-pure` and the like.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo docs test lint types unit bench venv system clean
+.PHONY: help demo docs check test lint types unit bench venv system clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,7p'
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,8p'
 
 $(VENV)/stamp-venv:
 	@test -n "$(PYTHON)" || { echo "make: no Python from 3.11 on was found; install one, or name it with PYTHON=..." >&2; exit 1; }
@@ -90,6 +91,13 @@ unit: $(VENV)/stamp-test
 	@$(BIN)/python -m compileall -q -j 0 gpuplace tests
 	$(ACTIVATED) pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadscope --no-loadscope-reorder \
 		--require dot,notebook,browser $(PYTEST_ARGS)
+
+# The folders whose tests prove the core: where nodes are placed and why, the session, estimates and recommendations.
+# Tests of whole programs, of single ops and of views are left to `make test`.
+CORE := $(addprefix tests/,device graph placer kernels why runtime/memory runtime/session model findings cost advisor)
+
+check: lint types
+	$(ACTIVATED) pytest -q $(CORE) --numprocesses 2 --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
 # What does not need the processor, or only one, goes side by side: packages of both kinds; types and unit tests.
 test: $(VENV)/stamp-venv

@@ -359,6 +359,15 @@ INVALID = UnknownDType(0)
 """Default type."""
 
 
+def ref_type(dtype: DType) -> DType:
+    """Return the reference type of a dtype.
+
+    Args:
+        dtype: the dtype.
+    """
+    return dtype._as_ref
+
+
 def dtype_of_number(number: int) -> DType:
     """Return the type with a number of ``types.proto``, or an `UnknownDType`.
 

@@ -10,11 +10,12 @@ The release determines device names and line format of logs, error messages, pla
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+from gpuplace.process import PROCESS
 
 RELEASES = ("1.0", "1.4", "1.15", "2.21")
 """Supported releases, oldest first."""
@@ -27,11 +28,9 @@ NUMBERS = {release: tag.removeprefix("v") for release, tag in TAGS.items()}
 DEFAULT_RELEASE = "1.15"
 ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 
-_chosen: str | None = None
 _acted: ContextVar[str | None] = ContextVar("acted", default=None)
-_actors = 0
-"""Number of active `acting_as` blocks; the context variable is not read while there are none."""
-_lock = threading.Lock()
+_actors: set[int] = set()
+"""Ids of the tokens of active `acting_as` blocks; while there are none, nothing reads the context variable."""
 
 _environ = os.environ
 _variables: Any = getattr(_environ, "_data", None)
@@ -71,8 +70,8 @@ def get_release(default: str = DEFAULT_RELEASE) -> str:
     """
     if _actors and (acted := _acted.get()) is not None:
         return acted
-    if _chosen is not None:
-        return _chosen
+    if PROCESS.release is not None:
+        return PROCESS.release
     if _is_not_set():
         return default
     named = os.environ.get(ENVIRONMENT_VARIABLE) or default
@@ -88,7 +87,7 @@ def is_chosen() -> bool:
 
 def chosen_release() -> str | None:
     """Return the release set by ``set_release``, or None."""
-    return _chosen
+    return PROCESS.release
 
 
 def set_release(release: str | None) -> None:
@@ -100,8 +99,7 @@ def set_release(release: str | None) -> None:
     Raises:
         ValueError: there is no such release.
     """
-    global _chosen
-    _chosen = None if release is None else resolve(release)
+    PROCESS.release = None if release is None else resolve(release)
 
 
 @contextmanager
@@ -114,20 +112,17 @@ def acting_as(release: str) -> Iterator[None]:
     Raises:
         ValueError: there is no such release.
     """
-    global _actors
     token = _acted.set(resolve(release))
-    with _lock:
-        _actors += 1
+    _actors.add(id(token))
     try:
         yield
     finally:
-        with _lock:
-            _actors -= 1
+        _actors.discard(id(token))
         _acted.reset(token)
 
 
 def rules(release: str | None = None) -> str:
     """Return the release, ``"1.15"`` or ``"2.21"``, whose placement rules and catalogue apply to ``release``."""
-    if release is None and _chosen is None and not _actors and _is_not_set():
+    if release is None and PROCESS.release is None and not _actors and _is_not_set():
         return "1.15"
     return "2.21" if resolve(release) == "2.21" else "1.15"

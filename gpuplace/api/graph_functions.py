@@ -12,7 +12,7 @@ from typing import Any
 from gpuplace.api.printing import print_v2 as print
 from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import OpScope, get_default_graph, name_scope
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, context_of
 from gpuplace.graph.scopes import ColocationBlock, ControlDependenciesBlock, DeviceBlock, make_device_scope
 from gpuplace.graph.traced_graph import init_scope
 from gpuplace.ops.array.reshaping import check_numerics
@@ -54,7 +54,7 @@ def add_check_numerics_ops() -> Operation:
         for output in op.outputs:
             if output.dtype.name not in ("float16", "float32", "float64"):
                 continue
-            if op._get_control_flow_context() is not None:
+            if context_of(op) is not None:
                 raise ValueError(
                     "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations such as"
                     " `tf.cond()` or `tf.while_loop()`.\nCheck single tensors with tf.check_numerics"
@@ -100,7 +100,7 @@ def device(device_name_or_function: DeviceLike) -> DeviceBlock:
         ValueError: the name is malformed.
         TypeError: the argument is none of these.
     """
-    return get_default_graph()._with_device_scope(make_device_scope(device_name_or_function, 2))
+    return DeviceBlock(get_default_graph(), make_device_scope(device_name_or_function, 2))
 
 
 def control_dependencies(control_inputs: Iterable[OperationLike] | None) -> ControlDependenciesBlock:

@@ -286,18 +286,10 @@ def _sweep(commands: _Commands) -> None:
         help="the computation for each case; default: place",
     )
     parser.add_argument(
-        "--machine",
-        action="append",
-        dest="machines",
-        metavar="MACHINE",
-        help=f"{MACHINE_HELP}; repeatable",
+        "--machine", action="append", dest="machines", metavar="MACHINE", help=f"{MACHINE_HELP}; repeatable"
     )
     parser.add_argument(
-        "--config",
-        action="append",
-        dest="configs",
-        metavar="FILE",
-        help="a ConfigProto as text; repeatable",
+        "--config", action="append", dest="configs", metavar="FILE", help="a ConfigProto as text; repeatable"
     )
     parser.add_argument(
         "--release",
@@ -314,6 +306,29 @@ def _sweep(commands: _Commands) -> None:
     parser.add_argument(
         "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop, by its frame"
     )
+    _add_searches(parser)
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="a Parquet file that stores the rows as they finish; cases that it already holds are not run again",
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="number of processes; default: one per core")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a dask scheduler to use instead of processes, such as tcp://10.0.0.1:8786",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("table", "json", "csv", "jsonl"),
+        default="table",
+        help="jsonl: one line per row, as the rows finish; default: table",
+    )
+    _add_rows(parser)
+
+
+def _add_searches(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the searches of a sweep, ``--what advise``."""
     parser.add_argument(
         "--objective",
         choices=("step_time", "throughput", "memory"),
@@ -335,24 +350,6 @@ def _sweep(commands: _Commands) -> None:
         metavar="PATTERN",
         help="nodes that keep their devices: a name pattern such as save/*, or a scope; repeatable",
     )
-    parser.add_argument(
-        "--resume",
-        metavar="FILE",
-        help="a Parquet file that stores the rows as they finish; cases that it already holds are not run again",
-    )
-    parser.add_argument("--workers", type=int, metavar="N", help="number of processes; default: one per core")
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="address of a dask scheduler to use instead of processes, such as tcp://10.0.0.1:8786",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("table", "json", "csv", "jsonl"),
-        default="table",
-        help="jsonl: one line per row, as the rows finish; default: table",
-    )
-    _add_rows(parser)
 
 
 def _report(commands: _Commands) -> None:
@@ -535,9 +532,7 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
 def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=_count, metavar="N", help="print at most N rows; default: all")
     parser.add_argument(
-        "--full-names",
-        action="store_true",
-        help="do not shorten names to fit the table to the terminal",
+        "--full-names", action="store_true", help="do not shorten names to fit the table to the terminal"
     )
 
 

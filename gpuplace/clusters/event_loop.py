@@ -13,18 +13,18 @@ from concurrent.futures import Future
 from typing import Any
 
 _lock = threading.Lock()
-_loop: asyncio.AbstractEventLoop | None = None
-_process = 0
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""Process id to event loop; a forked process has no thread for the loop of its parent."""
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
     """Return the process's event loop, started at the first call."""
-    global _loop, _process
     with _lock:
-        if _loop is None or _process != os.getpid():  # a forked process has no thread for it
-            _loop, _process = asyncio.new_event_loop(), os.getpid()
-            threading.Thread(target=_loop.run_forever, name="gpuplace-cluster", daemon=True).start()
-        return _loop
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="gpuplace-cluster", daemon=True).start()
+        return loop
 
 
 def start(work: Coroutine[Any, Any, Any]) -> Future[Any]:

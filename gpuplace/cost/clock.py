@@ -63,21 +63,19 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
         Seconds that the step takes, or infinity if it takes longer than the limit.
     """
     host_start, host_end, start, end = clock.host_start, clock.host_end, clock.start, clock.end
-    host_cause, cause, events = clock.host_cause, clock.cause, clock.events
-    first, after, weights, gpu = graph.first, graph.after, graph.weight, graph.gpu
-    hosts, kernels, held, is_expensive = costs.host, costs.kernel, costs.held, costs.is_expensive
+    host_cause, cause, events, gpu = clock.host_cause, clock.cause, clock.events, graph.gpu
+    first, after, weights, items = graph.first, graph.after, graph.weight, graph.item_count
+    hosts, kernels, held, wake_up = costs.host, costs.kernel, costs.held, costs.wake_up
     device, stream, cost, pending = clock.device, clock.stream, clock.cost, clock.pending
     head, tail, following, free, last = clock.head, clock.tail, clock.following, clock.free, clock.last
-    items, wake_up, idle = graph.item_count, costs.wake_up, threads
-    now, current, crossing_edge, sequence, finish = costs.begin, -1, -1, 0, 0.0
+    now, current, to_copy, sequence, finish, idle = costs.begin, -1, -1, 0, 0.0, threads
     reset(graph, clock, threads)
     while finish <= limit:
         # The pool's queue comes before the next event: an idle thread takes a ready item as soon as there is one.
         if head[threads] >= 0 and idle > 0 and (wake_up == 0.0 or is_awake(clock, now)):
             idle -= 1
             thread, queue_time, event = clock.idle[idle], costs.queue, _GOES_ON
-            head[thread] = head[threads]
-            head[threads] = following[head[thread]]
+            head[thread], head[threads] = head[threads], following[head[threads]]
             following[head[thread]] = -1
         else:
             if wake_up > 0.0:
@@ -86,24 +84,18 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
                 return finish
             now, _, code, thread = heappop(events)
             current, event, queue_time = code >> 2, code & 3, 0.0
-            if event == _BEGINS:
-                sequence += 3
-                finish = max(finish, begin_copy(graph, ways, clock, current, costs.poll, now, sequence))
-                continue
-            if event == _WAKES:
-                clock.awake[1] -= 1
-                watch(clock, now, idle)
-                continue
             if thread < 0:
-                deliver(graph, clock, current - items, threads)
+                sequence += 3
+                over = advance(graph, costs, ways, clock, current, event, threads, idle, now, sequence)
+                finish = max(finish, over)
                 continue
         if event == _IS_OVER:
-            deferred, crossing_count, own = -1, 0, device[current]
+            deferred, copies, own = -1, 0, device[current]
             is_gpu = gpu[own] >= 0
             for edge in range(first[current], first[current + 1]):
                 successor = after[edge]
                 if device[successor] != own or (is_gpu and graph.changes_memory[edge] == 1):
-                    crossing_count, crossing_edge = crossing_count + 1, edge
+                    copies, to_copy = copies + 1, edge
                     continue
                 left = pending[successor] - 1
                 pending[successor] = left
@@ -111,7 +103,7 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
                     continue
                 # As ScheduleReady does, keep the last expensive successor for this thread in case nothing else is
                 # ready, and leave all others to the pool.
-                if is_expensive[cost[successor]] == 1:
+                if costs.is_expensive[cost[successor]] == 1:
                     deferred = instead(clock, threads, deferred, successor)
                     continue
                 following[successor] = -1
@@ -120,10 +112,8 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
                 else:
                     following[tail[thread]] = successor
                 tail[thread] = successor
-            if crossing_count == 1:
-                deferred = send(graph, ways, clock, current, crossing_edge, thread, threads, deferred)
-            elif crossing_count > 1:
-                deferred = send_all(graph, ways, clock, current, thread, threads, deferred)
+            if copies > 0:
+                deferred = send_all(graph, ways, clock, current, copies, to_copy, thread, threads, deferred)
             if deferred >= 0:
                 append(clock, thread if head[thread] < 0 else threads, deferred)
         item = head[thread]
@@ -137,31 +127,65 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
         # Two sequence numbers per item: a copy needs one for its begin and one for its thread.
         host_start[item], host_cause[item], cause[item] = now, current, -1
         sequence += 2
+        begin = now + queue_time
         if item >= items:
-            over = start_copy(graph, costs, ways, clock, item, thread, now + queue_time, sequence)
-            finish = max(finish, over)
+            finish = max(finish, start_copy(graph, costs, ways, clock, item, thread, begin, sequence))
             continue
         weight, cost_row, own_stream = weights[item], cost[item], stream[item]
-        launched = now + queue_time + hosts[cost_row] * weight
-        seconds = kernels[cost_row] * weight
-        begin = launched
-        if own_stream >= 0:
-            if seconds > 0.0:
-                if free[own_stream] > begin:
-                    begin, cause[item] = free[own_stream], last[own_stream]
-                free[own_stream], last[own_stream] = begin + seconds, item
-            over = begin + seconds
-            host_end[item] = launched
-            heappush(events, (launched, sequence, item << 2, thread))
-        else:
+        begin += hosts[cost_row] * weight
+        seconds, released = kernels[cost_row] * weight, begin
+        if own_stream < 0:
             if held[cost_row] > 0.0:
                 begin = take_cores(graph, clock, item, begin, held[cost_row] * weight)
-            over = begin + seconds
-            host_end[item] = over
-            heappush(events, (over, sequence, item << 2, thread))
-        start[item], end[item] = begin, over
-        finish = max(finish, over)
+            released = begin + seconds
+        elif seconds > 0.0:
+            if free[own_stream] > begin:
+                begin, cause[item] = free[own_stream], last[own_stream]
+            free[own_stream], last[own_stream] = begin + seconds, item
+        # A GPU kernel leaves its thread at the launch, a CPU kernel when it ends.
+        host_end[item], start[item], end[item] = released, begin, begin + seconds
+        heappush(events, (released, sequence, item << 2, thread))
+        finish = max(finish, begin + seconds)
     return float("inf")
+
+
+def advance(
+    graph: StepGraph,
+    costs: Costs,
+    ways: Ways,
+    clock: Clock,
+    item: int,
+    event: int,
+    threads: int,
+    idle: int,
+    now: float,
+    sequence: int,
+) -> float:
+    """Handle an event that no thread of the pool caused: of a copy, or of a thread that has woken up.
+
+    Args:
+        graph: items and edges of the step.
+        costs: times of the items.
+        ways: routes of the copies.
+        clock: state of the simulation; changed.
+        item: the item of the event.
+        event: the event.
+        threads: number of threads in the inter-op pool.
+        idle: number of idle threads.
+        now: the time in seconds.
+        sequence: last of three free sequence numbers.
+
+    Returns:
+        The time at which a copy that begins will end; 0 for other events.
+    """
+    if event == _BEGINS:
+        return begin_copy(graph, ways, clock, item, costs.poll, now, sequence)
+    if event == _WAKES:
+        clock.awake[1] -= 1
+        watch(clock, now, idle)
+    else:
+        deliver(graph, clock, item - graph.item_count, threads)
+    return 0.0
 
 
 def reset(graph: StepGraph, clock: Clock, threads: int) -> None:
@@ -341,16 +365,28 @@ def send(
 
 
 def send_all(
-    graph: StepGraph, ways: Ways, clock: Clock, item: int, thread: int, threads: int, deferred: int
+    graph: StepGraph,
+    ways: Ways,
+    clock: Clock,
+    item: int,
+    copies: int,
+    to_copy: int,
+    thread: int,
+    threads: int,
+    deferred: int,
 ) -> int:
     """Create the copies of all outputs of an item, in the order of outputs, devices and memories.
 
     Args:
         graph, ways, clock, item, thread, threads, deferred: as in `send`.
+        copies: number of edges that need a copy; several may need the same one.
+        to_copy: the last of these edges.
 
     Returns:
         The deferred item afterwards.
     """
+    if copies == 1:
+        return send(graph, ways, clock, item, to_copy, thread, threads, deferred)
     node, own, devices, is_sent = graph.node[item], clock.device[item], graph.device_count, clock.is_sent
     signal, is_gpu, gpu, device = graph.first_tensor[node], graph.gpu[own] >= 0, graph.gpu, clock.device
     low, high = len(is_sent), -1

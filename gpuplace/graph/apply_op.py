@@ -21,7 +21,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import OpDef, op_registry
 from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.scopes import ColocationBlock
+from gpuplace.graph.scopes import ColocationBlock, enter_name
 from gpuplace.graph.signature import signature_of
 from gpuplace.graph.stacks import is_default_graph
 from gpuplace.shapes import Dimension, as_shape
@@ -51,8 +51,9 @@ def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operati
 
 def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> Operation:
     """Add an operation to the default graph."""
-    outer = graph._of_thread.name_stack
-    scope = graph._enter_name(name)
+    of_thread = graph.scopes.of_thread
+    outer = of_thread.name_stack
+    scope = enter_name(graph, name)
     try:
         call = _Call(op_def, arguments)
         call.take_inputs()
@@ -66,7 +67,7 @@ def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> O
         with ColocationBlock(graph, [tensor.op for tensor in call.references]):
             return graph._add_op(scope, op_def.name, op_def, tuple(call.inputs), attrs)
     finally:
-        graph._of_thread.name_stack = outer
+        of_thread.name_stack = outer
 
 
 _FIRST = frozenset(string.ascii_letters + string.digits + ".")

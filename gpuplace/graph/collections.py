@@ -1,9 +1,8 @@
 """Collections of a graph: named lists, such as all variables or all losses.
 
 >>> class Lists(Collections):
-...     _lock = threading.RLock()
-...     def _check_not_finalized(self):
-...         pass
+...     lock = threading.RLock()
+...     finalized = False
 >>> lists = Lists()
 >>> lists.add_to_collections(["losses", "all", "all"], 3.5)
 >>> lists.get_collection("losses"), lists.get_all_collection_keys()
@@ -23,13 +22,14 @@ from typing import Any
 class Collections:
     """The collections of a graph."""
 
-    _lock: threading.RLock
+    lock: threading.RLock
 
     def __init__(self) -> None:
         self._collections: dict[Any, list[Any]] = {}
 
-    def _check_not_finalized(self) -> None:
-        """Raise RuntimeError if the graph can no longer be changed."""
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph can no longer be changed."""
         raise NotImplementedError
 
     def add_to_collection(self, name: Hashable, value: object) -> None:
@@ -42,8 +42,8 @@ class Collections:
         Raises:
             RuntimeError: the graph is finalised.
         """
-        self._check_not_finalized()
-        with self._lock:
+        check_not_finalized(self)
+        with self.lock:
             self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: str | Iterable[Hashable], value: object) -> None:
@@ -65,7 +65,7 @@ class Collections:
         Args:
             name: name of the collection; a missing collection is created.
         """
-        with self._lock:
+        with self.lock:
             return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Hashable, scope: str | None = None) -> list[Any]:
@@ -96,5 +96,15 @@ class Collections:
         Raises:
             RuntimeError: the graph is finalised.
         """
-        self._check_not_finalized()
+        check_not_finalized(self)
         self._collections.pop(name, None)
+
+
+def check_not_finalized(graph: Collections) -> None:
+    """Raise RuntimeError if a graph can no longer be changed.
+
+    Args:
+        graph: the graph.
+    """
+    if graph.finalized:
+        raise RuntimeError("Graph is finalized and cannot be modified.")

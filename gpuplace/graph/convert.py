@@ -24,7 +24,7 @@ from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.scopes import end_name
+from gpuplace.graph.scopes import end_name, enter_name
 from gpuplace.graph.stacks import Block, end_default, graph_stack
 from gpuplace.graph.stacks import get_default_graph as _default_graph
 from gpuplace.shapes import TensorShape
@@ -298,18 +298,18 @@ class OpScope(Block):
         if chosen is None and values is not None:
             raise ValueError("At least one of name (None) and default_name (None) must be provided.")
         graph = self._graph = graph_of(values) if values else get_default_graph()
-        names = [graph._of_thread.name_stack]
+        names = [graph.scopes.of_thread.name_stack]
         self._outer, self._depth = names[0], len(graph_stack.stack)
         self._ending = partial(
-            _end_op_scope, get_ident(), graph._of_thread, names, graph_stack.stack, self._depth, graph
+            _end_op_scope, get_ident(), graph.scopes.of_thread, names, graph_stack.stack, self._depth, graph
         )
-        inner = graph._enter_name(chosen)
+        inner = enter_name(graph, chosen)
         names.append(inner)
         graph_stack.stack.append(graph)
         return inner + "/" if chosen else ""
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._of_thread.name_stack = self._outer
+        self._graph.scopes.of_thread.name_stack = self._outer
         del graph_stack.stack[self._depth :]
         self._ending = bool
 

@@ -21,21 +21,29 @@ from gpuplace.callers import warn
 from gpuplace.device.spec import canonical_name
 from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
-from gpuplace.graph.collections import Collections
+from gpuplace.graph.collections import Collections, check_not_finalized
 from gpuplace.graph.op_def import OpDef, op_registry
-from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
+from gpuplace.graph.operation import (
+    CLASS_ATTR,
+    Operation,
+    Tensor,
+    add_to_consumers,
+    capture_stack,
+    plain_attr,
+)
 from gpuplace.graph.scopes import (
     VALID_OP_NAME,
-    VALID_SCOPE_NAME,
     ColocationBlock,
     ControlDependenciesBlock,
     DeviceBlock,
-    DeviceScope,
     NameScope,
-    OfThread,
+    Scopes,
     Stacks,
+    attr_scope,
+    building_context,
     control_inputs_for,
     make_device_scope,
+    set_building_context,
 )
 from gpuplace.graph.shape_inference import infer_shapes
 from gpuplace.graph.signature import signature_of
@@ -84,25 +92,21 @@ class Graph(Collections):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Held while operations are added."""
         self._operations: list[Operation] = []
-        self._by_name: dict[str, Operation] = {}
+        self.by_name: dict[str, Operation] = {}
+        """Operation name to operation."""
         self._names_in_use: dict[str, int] = {}
-        self._of_thread = OfThread()
-        self._shared_stacks = Stacks()
-        self._stacks_are_thread_local = False
-        self._scoped_attrs: dict[str, Any] = {}
-        self._kernel_labels: dict[str, str] = {}
-        self._gradient_overrides: dict[str, str] = {}
-        self._container = ""
+        self.scopes = Scopes()
+        """The scopes that new operations are in, and the branches and loops of operations."""
         self._finalized = False
-        self._version = 0
+        self.modification_count = 0
+        """A number that changes whenever operations, edges, devices or attributes do."""
         self._last_id = 0
         self._noted = 0
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
-        self._contexts: dict[Operation, Any] = {}
-        """Operation -> the conditional branch or loop that contains it."""
         self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
         self.seed: int | None = None
         self.functions: dict[str, bytes] = {}
@@ -158,8 +162,8 @@ class Graph(Collections):
         if op_def is None:
             op_def = self.function_op_defs.get(op_type) or op_registry().lookup(op_type)
         _check_same_graph(self, inputs)
-        with self._lock:
-            self._check_not_finalized()
+        with self.lock:
+            check_not_finalized(self)
             if name is None or name == "":
                 name = op_type
             elif isinstance(name, bytes):
@@ -167,7 +171,7 @@ class Graph(Collections):
             unique = name[:-1] if name[-1] == "/" else self.unique_name(name)
             if not VALID_OP_NAME.fullmatch(unique):
                 raise ValueError(f"'{safe_text(unique)}' is not a valid node name")
-            values = {key: _plain_attr(value) for key, value in attrs.items()} if attrs else {}
+            values = {key: plain_attr(value) for key, value in attrs.items()} if attrs else {}
             for key, value in op_def.defaults.items():
                 if key not in values:
                     values[key] = value
@@ -187,19 +191,21 @@ class Graph(Collections):
         compute_device: bool = True,
     ) -> Operation:
         """Add an operation with a valid name, inputs of this graph and complete attributes."""
-        with self._lock:
-            self._check_not_finalized()
-            if name in self._by_name:
+        with self.lock:
+            if self._finalized:
+                check_not_finalized(self)
+            if name in self.by_name:
                 raise ValueError(f"Duplicate node name in graph: '{name}'")
             if op_def.deprecation is not None:
                 removal = op_def.removal(self.versions.producer)
                 if removal is not None:
                     raise NotImplementedError(removal)
-            stacks = self._stacks()
+            scopes = self.scopes
+            stacks = scopes.stacks()
             controls = control_inputs_for(stacks.controls, inputs) if stacks.controls else ()
             op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
-            if self._scoped_attrs or self._kernel_labels or self._gradient_overrides or self._container:
-                self._apply_attr_scopes(op)
+            if scopes.attrs or scopes.kernel_labels or scopes.gradient_overrides or scopes.container:
+                scopes.apply_attrs(op)
             if dtypes is None:
                 try:
                     dtypes = signature_of(op_def).output_types(attrs)
@@ -207,77 +213,39 @@ class Graph(Collections):
                     raise ValueError(
                         f"NodeDef missing attr {error} from Op<{op_def}>; node: {name}"
                     ) from None
-            self._add_outputs(op, dtypes, compute_shapes)
+            make_outputs(op, dtypes, compute_shapes)
             if compute_device and stacks.devices:
-                op._device = self._requested_device(op)
-                op.device_scopes = stacks.devices
+                stacks.apply_devices(op)
             if stacks.colocations:
                 self._apply_colocation(op)
             op._stack = capture_stack()
-            self._register(op)
-            if self._of_thread.context is not None or self._contexts:
+            register(self, op, stacks)
+            if scopes.of_thread.context is not None or scopes.contexts:
                 self._add_to_context(op)
             return op
 
     def _add_to_context(self, op: Operation) -> None:
         """Add an operation to the branch or loop under construction, which may redirect its inputs."""
-        context = self._of_thread.context
+        context, contexts = self.scopes.of_thread.context, self.scopes.contexts
         if context is not None:
-            self._contexts[op] = context
+            contexts[op] = context
         for tensor in op.inputs:
-            if tensor.op in self._contexts:
-                self._contexts[tensor.op].check_use(tensor.op, op)
+            if tensor.op in contexts:
+                contexts[tensor.op].check_use(tensor.op, op)
         if context is not None:
             context.add_op(op)
 
-    def _get_control_flow_context(self) -> Any:
-        """Return the conditional branch or loop under construction, or None."""
-        return self._of_thread.context
-
-    def _set_control_flow_context(self, context: Any) -> None:
-        """Set the conditional branch or loop under construction."""
-        self._of_thread.context = context
-
-    def _add_outputs(self, op: Operation, dtypes: Sequence[DType], compute_shapes: bool = True) -> None:
-        count = len(dtypes)
-        shapes = infer_shapes(op, count) if compute_shapes else (UNKNOWN_SHAPE,) * count
-        if count == 1:
-            op.outputs = [Tensor(op, 0, dtypes[0], shapes[0])]
-        else:
-            op.outputs = [Tensor(op, i, dtype, shapes[i]) for i, dtype in enumerate(dtypes)]
-
-    def _register(self, op: Operation) -> None:
-        """Add a complete operation to the graph's tables."""
-        op.index = len(self._operations)
-        self._operations.append(op)
-        self._by_name[op.name] = op
-        self._last_id += 1
-        self._version += 1
-        for scope in self._stacks().controls:
-            scope.add_op(op)
-
     def _note_consumers(self) -> None:
         """Update the lists of consumers, which few programs need, with the operations added since the last call."""
-        with self._lock:
+        with self.lock:
             operations = self._operations
             for index in range(self._noted, len(operations)):
-                op = operations[index]
-                for tensor in op.inputs:
-                    tensor._add_consumer(op)
-                for control in op._control_inputs:
-                    control._add_control_output(op)
+                add_to_consumers(operations[index])
             self._noted = len(operations)
-
-    def _requested_device(self, op: Operation) -> str:
-        for scope in self._stacks().devices:
-            if scope.stops:
-                break
-            op._device = scope.apply(op)
-        return op._device
 
     def _apply_colocation(self, op: Operation) -> None:
         groups: set[bytes] = set()
-        op._colocations = self._stacks().colocations[::-1]
+        op._colocations = self.scopes.stacks().colocations[::-1]
         for other in [one.obj for one in op._colocations]:
             groups.update(other.colocation_groups())
             if other.device:
@@ -290,24 +258,6 @@ class Graph(Collections):
                 else:
                     op._device = other.device
         op.attrs[CLASS_ATTR] = tuple(sorted(groups))
-
-    def _apply_attr_scopes(self, op: Operation) -> None:
-        for key, value in self._scoped_attrs.items():
-            if callable(value):
-                value = value(op)
-            if value is not None:
-                op.attrs.setdefault(key, _plain_attr(value))
-        if op.type in self._kernel_labels:
-            op.attrs.setdefault("_kernel", self._kernel_labels[op.type].encode())
-        if op.type in self._gradient_overrides:
-            op.attrs.setdefault("_gradient_op_type", self._gradient_overrides[op.type].encode())
-        if (
-            self._container
-            and op.op_def is not None
-            and op.op_def.is_stateful
-            and op.attrs.get("container") == b""
-        ):
-            op.attrs["container"] = self._container.encode()
 
     def origin_of(self, op: Operation) -> Tensor | None:
         """Return the captured outer tensor that an operation stands for; None outside function bodies.
@@ -391,7 +341,7 @@ class Graph(Collections):
                     f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names"
                     f' must be of the form "<op_name>:<output_index>".'
                 )
-            op = self._by_name.get(op_name)
+            op = self.by_name.get(op_name)
             if op is None:
                 raise KeyError(
                     f"The name {name!r} refers to a Tensor which does not exist. The operation,"
@@ -403,7 +353,7 @@ class Graph(Collections):
                     f" {op_name!r}, exists but only has {len(op.outputs)} outputs."
                 )
             return op.outputs[int(output)]
-        op = self._by_name.get(name)
+        op = self.by_name.get(name)
         if op is not None and allow_operation:
             return op
         if not allow_operation:
@@ -433,8 +383,8 @@ class Graph(Collections):
         """
         if isinstance(name, bytes):
             name = name.decode()
-        with self._lock:
-            scope = self._of_thread.name_stack
+        with self.lock:
+            scope = self.scopes.of_thread.name_stack
             if scope:
                 name = f"{scope}/{name}"
             key = name.lower()
@@ -471,34 +421,11 @@ class Graph(Collections):
         """
         return NameScope(self, name)
 
-    def _enter_name(self, name: str | None) -> str:
-        """Enter a scope until the caller restores ``name_stack``; return its name without a slash."""
-        if not name:
-            inner = ""
-        else:
-            if isinstance(name, bytes):
-                name = name.decode()
-            pattern = VALID_SCOPE_NAME if self._of_thread.name_stack else VALID_OP_NAME
-            if not pattern.fullmatch(name):
-                raise ValueError(f"'{safe_text(name)}' is not a valid scope name")
-            inner = name[:-1] if name[-1] == "/" else self.unique_name(name)
-        self._of_thread.name_stack = inner
-        return inner
-
     def get_name_scope(self) -> str:
         """Return the current name scope of this thread, without a trailing slash."""
-        return self._of_thread.name_stack
+        return self.scopes.of_thread.name_stack
 
     # Scopes
-
-    def _stacks(self) -> Stacks:
-        """Return the scopes for new operations of this thread; a thread's own scopes start as a copy of the graph's."""
-        if not self._stacks_are_thread_local:
-            return self._shared_stacks
-        own = self._of_thread.stacks
-        if own is None:
-            own = self._of_thread.stacks = self._shared_stacks.copy()
-        return own
 
     def switch_to_thread_local(self) -> None:
         """Give each thread its own devices, colocations and control dependencies from now on.
@@ -516,14 +443,11 @@ class Graph(Collections):
         >>> here.device, graph.get_operation_by_name("elsewhere").device
         ('/device:GPU:1', '')
         """
-        self._stacks_are_thread_local = True
+        self.scopes.are_thread_local = True
 
     def as_default(self) -> Pushed[Graph]:
         """Make this graph the thread's default graph within a ``with`` block."""
         return graph_stack.push(self)
-
-    def _with_device_scope(self, scope: DeviceScope) -> DeviceBlock:
-        return DeviceBlock(self, scope)
 
     def device(self, device_name_or_function: DeviceLike) -> DeviceBlock:
         """Request this device for operations created in the ``with`` block.
@@ -537,7 +461,7 @@ class Graph(Collections):
             ValueError: the name is malformed.
             TypeError: the argument is none of these.
         """
-        return self._with_device_scope(make_device_scope(device_name_or_function, 2))
+        return DeviceBlock(self, make_device_scope(device_name_or_function, 2))
 
     def colocate_with(self, op: OperationLike | None, ignore_existing: bool = False) -> ColocationBlock:
         """Colocate operations created in the ``with`` block with ``op``; outer device scopes do not apply.
@@ -573,7 +497,7 @@ class Graph(Collections):
         """
         if control_inputs is None:
             return ControlDependenciesBlock(self, None)
-        current = self._current_control_dependencies()
+        current = self.scopes.stacks().control_inputs()
         controls: dict[Operation, None] = {}
         for item in control_inputs:
             if hasattr(item, "_handle") and hasattr(item, "op"):
@@ -582,10 +506,6 @@ class Graph(Collections):
             if op not in current:
                 controls[op] = None
         return ControlDependenciesBlock(self, list(controls))
-
-    def _current_control_dependencies(self) -> set[Operation]:
-        """Return the operations that new operations wait for."""
-        return {op for scope in self._stacks().controls for op in scope.operations}
 
     def _operation_of(self, item: Any) -> Operation:
         """Return the operation that an object represents, or that of its first tensor."""
@@ -603,34 +523,25 @@ class Graph(Collections):
         Args:
             container_name: name of the container; ``""`` is the default container.
         """
-        outer, self._container = self._container, container_name
+        outer, self.scopes.container = self.scopes.container, container_name
         try:
             yield container_name
         finally:
-            self._container = outer
+            self.scopes.container = outer
 
-    @contextlib.contextmanager
-    def _attr_scope(self, attrs: Mapping[str, Any]) -> Iterator[None]:
-        """Add attributes to operations created in the block; None removes an attribute.
-
-        A value is in its Python form or an ``AttrValue``, or a function from operation to value.
-        """
-        outer = self._scoped_attrs
-        self._scoped_attrs = {k: v for k, v in {**outer, **attrs}.items() if v is not None}
-        try:
-            yield
-        finally:
-            self._scoped_attrs = outer
+    _attr_scope = attr_scope
+    _get_control_flow_context = building_context
+    _set_control_flow_context = set_building_context
 
     @contextlib.contextmanager
     def _kernel_label_map(self, labels: Mapping[str, str]) -> Iterator[None]:
         """Request kernels with a label, by op type, for operations created in the block."""
-        outer = self._kernel_labels
-        self._kernel_labels = {**outer, **labels}
+        outer = self.scopes.kernel_labels
+        self.scopes.kernel_labels = {**outer, **labels}
         try:
             yield
         finally:
-            self._kernel_labels = outer
+            self.scopes.kernel_labels = outer
 
     @contextlib.contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
@@ -639,12 +550,12 @@ class Graph(Collections):
         Args:
             overrides: op type -> the name that the gradient function was registered under.
         """
-        outer = self._gradient_overrides
-        self._gradient_overrides = {**outer, **overrides}
+        outer = self.scopes.gradient_overrides
+        self.scopes.gradient_overrides = {**outer, **overrides}
         try:
             yield
         finally:
-            self._gradient_overrides = outer
+            self.scopes.gradient_overrides = outer
 
     # State
 
@@ -652,14 +563,6 @@ class Graph(Collections):
     def version(self) -> int:
         """A number that grows with each operation added."""
         return self._last_id
-
-    @property
-    def modification_count(self) -> int:
-        """A number that changes with each change of operations, edges, devices or attributes."""
-        return self._version
-
-    def _touch(self) -> None:
-        self._version += 1
 
     @property
     def building_function(self) -> bool:
@@ -677,10 +580,6 @@ class Graph(Collections):
 
     def _unsafe_unfinalize(self) -> None:
         self._finalized = False
-
-    def _check_not_finalized(self) -> None:
-        if self._finalized:
-            raise RuntimeError("Graph is finalized and cannot be modified.")
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Forbid feeding a tensor.
@@ -735,7 +634,7 @@ class Graph(Collections):
         """
         as_graph_def = above("gpuplace.graphdef.export", "as_graph_def")
 
-        with self._lock:
+        with self.lock:
             return as_graph_def(self, from_version, add_shapes)
 
     @property
@@ -748,13 +647,37 @@ class Graph(Collections):
     _repr_mimebundle_ = notebook_view
 
 
-def _plain_attr(value: Any) -> Any:
-    """Return the Python form of an attribute value, which may be an ``AttrValue``."""
-    if type(value).__name__ != "AttrValue":
-        return value
-    decode_attr = above("gpuplace.graphdef.attr_values", "decode_attr")
+def register(graph: Graph, op: Operation, stacks: Stacks | None = None) -> None:
+    """Add a complete operation to the tables of its graph.
 
-    return decode_attr(value)
+    Args:
+        graph: the graph.
+        op: the operation.
+        stacks: the scopes that it is in; None: the current ones of its graph.
+    """
+    op.index = len(graph._operations)
+    graph._operations.append(op)
+    graph.by_name[op.name] = op
+    graph._last_id += 1
+    graph.modification_count += 1
+    for scope in (stacks or graph.scopes.stacks()).controls:
+        scope.add_op(op)
+
+
+def make_outputs(op: Operation, dtypes: Sequence[DType], compute_shapes: bool = True) -> None:
+    """Create the outputs of a new operation.
+
+    Args:
+        op: the operation.
+        dtypes: their dtypes.
+        compute_shapes: infer their shapes; otherwise they are unknown.
+    """
+    count = len(dtypes)
+    shapes = infer_shapes(op, count) if compute_shapes else (UNKNOWN_SHAPE,) * count
+    if count == 1:
+        op.outputs = [Tensor(op, 0, dtypes[0], shapes[0])]
+    else:
+        op.outputs = [Tensor(op, i, dtype, shapes[i]) for i, dtype in enumerate(dtypes)]
 
 
 def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_dtype
+from gpuplace.dtypes import DType, as_dtype, ref_type
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.long_list import mapped, repeated
@@ -89,7 +89,7 @@ class ArgDef:
         else:
             one = self.type if self.type is not None else attrs[self.type_attr]  # type: ignore[index]
             types = (one,) if self.number_attr is None else repeated(one, attrs[self.number_attr])
-        return mapped(types, lambda dtype: dtype._as_ref) if self.is_ref else types
+        return mapped(types, ref_type) if self.is_ref else types
 
     def __str__(self) -> str:
         text = self.type_list_attr or self.type_attr or self.type.short_name  # type: ignore[union-attr]

@@ -19,6 +19,7 @@ from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, OutOfRangeError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.graph.collections import check_not_finalized
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import TraceableObject, source_text
 from gpuplace.graph.stacks import get_default_session
@@ -126,6 +127,19 @@ class Reference:
 
     def __repr__(self) -> str:
         return f"<Reference wrapping {self._wrapped!r}>"
+
+
+def override_operator(cls: type[Tensor], operator: str, function: Any) -> None:
+    """Install an operator of tensors; the op library, which this layer cannot import, calls it.
+
+    Args:
+        cls: the class.
+        operator: such as ``"__add__"``.
+        function: the operator.
+    """
+    if operator not in cls.OVERLOADABLE_OPERATORS:
+        raise ValueError(f"Overriding {operator} is disallowed")
+    setattr(cls, operator, function)
 
 
 class Tensor:
@@ -296,11 +310,6 @@ class Tensor:
         self.op.graph._note_consumers()
         return list(self._consumers or ())
 
-    def _add_consumer(self, operation: Operation) -> None:
-        if self._consumers is None:
-            self._consumers = []
-        self._consumers.append(operation)
-
     def eval(self, feed_dict: FeedDict | None = None, session: Any = None) -> Any:
         """Run the graph to compute this tensor.
 
@@ -367,14 +376,188 @@ class Tensor:
             f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array: run it in a session."
         )
 
-    @classmethod
-    def _override_operator(cls, operator: str, function: Any) -> None:
-        """Install an operator, for the op library, which this layer cannot import."""
-        if operator not in cls.OVERLOADABLE_OPERATORS:
-            raise ValueError(f"Overriding {operator} is disallowed")
-        setattr(cls, operator, function)
+    _override_operator = classmethod(override_operator)
 
     _repr_mimebundle_ = notebook_view
+
+
+def plain_attr(value: Any) -> Any:
+    """Return the Python form of an attribute's value.
+
+    Args:
+        value: the value, perhaps an ``AttrValue``.
+    """
+    if type(value).__name__ != "AttrValue":
+        return value
+    return above("gpuplace.graphdef.attr_values", "decode_attr")(value)
+
+
+def set_attr(op: Operation, name: str, value: Any) -> None:
+    """Set an attribute.
+
+    Args:
+        op: the operation.
+        name: the attribute's name.
+        value: a Python value or an ``AttrValue``.
+    """
+    op.attrs[name] = plain_attr(value)
+    op.graph.modification_count += 1
+
+
+def add_to_consumers(op: Operation) -> None:
+    """Add an operation to the consumers of its inputs.
+
+    Args:
+        op: the operation.
+    """
+    for tensor in op.inputs:
+        _add_consumer(tensor, op)
+    for control in op.controls:
+        _add_control_output(control, op)
+
+
+def _add_consumer(tensor: Tensor, op: Operation) -> None:
+    if tensor._consumers is None:
+        tensor._consumers = []
+    tensor._consumers.append(op)
+
+
+def _add_control_output(control: Operation, op: Operation) -> None:
+    if control._control_outputs is None:
+        control._control_outputs = []
+    control._control_outputs.append(op)
+
+
+def update_input(op: Operation, index: int, tensor: Tensor) -> None:
+    """Replace an input, as the back edges of loops need it.
+
+    Args:
+        op: the operation.
+        index: the position of the input, from 0.
+        tensor: the new input.
+
+    Raises:
+        ValueError: The tensor belongs to another graph.
+        OutOfRangeError: There is no such input.
+        InvalidArgumentError: The shapes cannot be equal.
+    """
+    if tensor.graph is not op.graph:
+        raise ValueError(f"{tensor!r} must be from the same graph as {op!r}.")
+    if not 0 <= index < len(op.inputs):
+        raise OutOfRangeError.of(
+            f"Cannot update edge. Input index [{index}] is greater than the number of total inputs"
+            f" [{len(op.inputs)}]."
+        )
+    known = op.inputs[index].shape
+    if not known.is_compatible_with(tensor.shape):
+        raise InvalidArgumentError.of(
+            f"Cannot update edge, incompatible shapes: {brackets(tensor.shape)} and {brackets(known)}."
+        )
+    _prepare_change(op)
+    consumers = op.inputs[index]._consumers
+    assert consumers is not None
+    consumers.remove(op)
+    op.inputs = (*op.inputs[:index], tensor, *op.inputs[index + 1 :])
+    _add_consumer(tensor, op)
+    op.graph.modification_count += 1
+
+
+def add_inputs(op: Operation, tensors: Sequence[Tensor]) -> None:
+    """Append inputs; the caller changes the attribute with their types.
+
+    Args:
+        op: the operation.
+        tensors: the inputs.
+    """
+    _prepare_change(op)
+    op.inputs = (*op.inputs, *tensors)
+    for tensor in tensors:
+        _add_consumer(tensor, op)
+    op.graph.modification_count += 1
+
+
+def add_outputs(op: Operation, types: Sequence[DType], shapes: Sequence[TensorShape]) -> None:
+    """Append outputs; the caller changes the attribute with their types.
+
+    Args:
+        op: the operation.
+        types: their dtypes.
+        shapes: their shapes.
+    """
+    count = len(op.outputs)
+    more = [
+        Tensor(op, count + i, dtype, shape)
+        for i, (dtype, shape) in enumerate(zip(types, shapes, strict=True))
+    ]
+    op.outputs = [*op.outputs, *more]
+    op.graph.modification_count += 1
+
+
+def add_controls(op: Operation, operations: Sequence[Operation]) -> None:
+    """Add control edges into an operation.
+
+    Args:
+        op: the operation.
+        operations: the operations that run before it.
+    """
+    _prepare_change(op)
+    for operation in operations:
+        if operation not in op.controls:
+            op.controls = [*op.controls, operation]
+            _add_control_output(operation, op)
+    op.graph.modification_count += 1
+
+
+def add_control(op: Operation, operation: Operation) -> None:
+    """Add a control edge into an operation.
+
+    Args:
+        op: the operation.
+        operation: the operation that runs before it.
+    """
+    add_controls(op, [operation])
+
+
+def drop_controls(op: Operation) -> None:
+    """Remove the control edges into an operation.
+
+    Args:
+        op: the operation.
+    """
+    op.graph._note_consumers()
+    for operation in op.controls:
+        assert operation._control_outputs is not None
+        operation._control_outputs.remove(op)
+    op.controls = []
+    op.graph.modification_count += 1
+
+
+def _prepare_change(op: Operation) -> None:
+    """Complete the lists of consumers, which the change of an edge updates.
+
+    The caller counts the change after it: a session that reads the graph in between must not take it for the new one.
+    """
+    check_not_finalized(op.graph)
+    op.graph._note_consumers()
+
+
+def context_of(op: Operation) -> Any:
+    """Return the branch of a conditional or the loop that an operation is in, or None.
+
+    Args:
+        op: the operation.
+    """
+    return op.graph.scopes.contexts.get(op)
+
+
+def set_context(op: Operation, context: Any) -> None:
+    """Set the branch or loop that an operation is in.
+
+    Args:
+        op: the operation.
+        context: the branch or loop, or None.
+    """
+    op.graph.scopes.contexts[op] = context
 
 
 class Operation:
@@ -388,6 +571,7 @@ class Operation:
         inputs: the tensors it takes, in the order of the signature.
         attrs: attribute name to Python value (see ``attr_value``), defaults included.
         index: position in the graph.
+        controls: the operations of ``control_inputs``, not a copy.
         device_scopes: ``tf.device`` scopes around it, innermost first.
         extra_fields: other serialised fields of an imported ``NodeDef`` (types inferred by newer releases, debug
             information); empty for other operations.
@@ -403,7 +587,7 @@ class Operation:
     """
 
     __slots__ = (
-        "graph", "name", "type", "op_def", "inputs", "outputs", "attrs", "index", "device_scopes", "_control_inputs",
+        "graph", "name", "type", "op_def", "inputs", "outputs", "attrs", "index", "device_scopes", "controls",
         "_control_outputs", "_device", "_colocations", "_stack", "extra_fields", "__weakref__", "__dict__",
     )  # fmt: skip
 
@@ -426,7 +610,7 @@ class Operation:
         self.outputs: list[Tensor] = []
         self.index = -1
         self.device_scopes: tuple[Any, ...] = ()
-        self._control_inputs = control_inputs
+        self.controls = control_inputs
         self._control_outputs: list[Operation] | None = None  # see Graph._note_consumers
         self.extra_fields = b""
         self._device = ""
@@ -441,12 +625,12 @@ class Operation:
     def _set_device(self, device: Any) -> None:
         """Replace the requested device with a name or ``DeviceSpec``."""
         self._device = device if isinstance(device, str) else device.to_string()
-        self.graph._touch()
+        self.graph.modification_count += 1
 
     @property
     def control_inputs(self) -> list[Operation]:
         """Operations that must run before this one, besides the producers of its inputs."""
-        return list(self._control_inputs)
+        return list(self.controls)
 
     @property
     def control_outputs(self) -> list[Operation]:
@@ -478,15 +662,6 @@ class Operation:
         if not isinstance(first, (TensorShape, TensorValue, FunctionRef)):
             return list(value) if isinstance(value, tuple) else value
         return above("gpuplace.graphdef.attr_values", "attr_messages")(value)
-
-    def _set_attr(self, name: str, value: Any) -> None:
-        """Set an attribute to a Python value or to the value of an ``AttrValue``."""
-        if type(value).__name__ == "AttrValue":
-            decode_attr = above("gpuplace.graphdef.attr_values", "decode_attr")
-
-            value = decode_attr(value)
-        self.attrs[name] = value
-        self.graph._touch()
 
     def colocation_groups(self) -> list[bytes]:
         """Return the colocation groups of this operation; by default its own, ``loc:@<name>``."""
@@ -543,88 +718,14 @@ class Operation:
         """
         _session_for(self.graph, session, "execute operation", "run").run(self, feed_dict)
 
-    def _update_input(self, index: int, tensor: Tensor) -> None:
-        """Redirect an input; used for the back edges of loops.
-
-        Raises:
-            ValueError: the tensor belongs to another graph.
-            OutOfRangeError: there is no such input.
-            InvalidArgumentError: the shapes are incompatible.
-        """
-        if tensor.graph is not self.graph:
-            raise ValueError(f"{tensor!r} must be from the same graph as {self!r}.")
-        if not 0 <= index < len(self.inputs):
-            raise OutOfRangeError.of(
-                f"Cannot update edge. Input index [{index}] is greater than the number of total inputs"
-                f" [{len(self.inputs)}]."
-            )
-        known = self.inputs[index].shape
-        if not known.is_compatible_with(tensor.shape):
-            raise InvalidArgumentError.of(
-                f"Cannot update edge, incompatible shapes: {brackets(tensor.shape)} and {brackets(known)}."
-            )
-        self.graph._check_not_finalized()
-        self.graph._note_consumers()
-        noted = self.inputs[index]._consumers
-        assert noted is not None
-        noted.remove(self)
-        self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
-        tensor._add_consumer(self)
-        self.graph._touch()
-
-    def _add_inputs(self, tensors: Sequence[Tensor]) -> None:
-        """Append inputs; the caller also updates the types of a list of inputs."""
-        self.graph._check_not_finalized()
-        self.graph._note_consumers()
-        self.inputs = (*self.inputs, *tensors)
-        for tensor in tensors:
-            tensor._add_consumer(self)
-        self.graph._touch()
-
-    def _add_outputs(self, types: Sequence[DType], shapes: Sequence[TensorShape]) -> None:
-        """Append outputs; the caller also updates the types of a list of outputs."""
-        count = len(self.outputs)
-        more = [
-            Tensor(self, count + i, dtype, shape)
-            for i, (dtype, shape) in enumerate(zip(types, shapes, strict=True))
-        ]
-        self.outputs = [*self.outputs, *more]
-        self.graph._touch()
-
-    def _add_control_inputs(self, operations: Sequence[Operation]) -> None:
-        """Add control edges to this operation."""
-        self.graph._check_not_finalized()
-        self.graph._note_consumers()
-        for operation in operations:
-            if operation not in self._control_inputs:
-                self._control_inputs = [*self._control_inputs, operation]
-                operation._add_control_output(self)
-        self.graph._touch()
-
-    def _remove_all_control_inputs(self) -> None:
-        """Remove the control edges to this operation."""
-        self.graph._note_consumers()
-        for operation in self._control_inputs:
-            assert operation._control_outputs is not None
-            operation._control_outputs.remove(self)
-        self._control_inputs = []
-        self.graph._touch()
-
-    def _get_control_flow_context(self) -> Any:
-        """Return the conditional branch or loop that contains this operation, or None."""
-        return self.graph._contexts.get(self)
-
-    def _set_control_flow_context(self, context: Any) -> None:
-        """Set the conditional branch or loop that contains this operation."""
-        self.graph._contexts[self] = context
-
-    def _add_control_input(self, operation: Operation) -> None:
-        self._add_control_inputs([operation])
-
-    def _add_control_output(self, operation: Operation) -> None:
-        if self._control_outputs is None:
-            self._control_outputs = []
-        self._control_outputs.append(operation)
+    _set_attr = set_attr
+    _update_input = update_input
+    _add_outputs = add_outputs
+    _add_control_input = add_control
+    _add_control_inputs = add_controls
+    _remove_all_control_inputs = drop_controls
+    _get_control_flow_context = context_of
+    _set_control_flow_context = set_context
 
     def __repr__(self) -> str:
         return safe_text(f"<tf.Operation '{self.name}' type={self.type}>")

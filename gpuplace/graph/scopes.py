@@ -14,18 +14,20 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import sys
 import threading
 import weakref
 from _thread import get_ident
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec, MergeDevice, merge_device
-from gpuplace.graph.operation import Operation, Tensor, program_line
+from gpuplace.display import safe_text
+from gpuplace.graph.operation import Operation, Tensor, plain_attr, program_line
 from gpuplace.graph.source_text import TraceableObject
 from gpuplace.graph.stacks import Block
 from gpuplace.typing import Graph
@@ -74,7 +76,7 @@ class DeviceScope:
     def apply(self, op: Operation) -> str:
         """Return the device that ``op`` requests after this scope; inner scopes have already set ``op.device``."""
         if self.merge is not None:
-            return op._device if self.changes_nothing else self.merge.shortcut_string_merge(op)
+            return op.device if self.changes_nothing else self.merge.shortcut_string_merge(op)
         assert self.function is not None
         device = self.function(op)
         if device is None:
@@ -127,6 +129,18 @@ class Stacks:
         new.colocations, new.controls = list(self.colocations), list(self.controls)
         return new
 
+    def apply_devices(self, op: Operation) -> None:
+        """Set the device that an operation requests, and the ``tf.device`` blocks that it comes from."""
+        for scope in self.devices:
+            if scope.stops:
+                break
+            op._device = scope.apply(op)
+        op.device_scopes = self.devices
+
+    def control_inputs(self) -> set[Operation]:
+        """Return the operations that the ``control_dependencies`` blocks name."""
+        return {op for scope in self.controls for op in scope.operations}
+
 
 class OfThread(threading.local):
     """The state of each thread that builds a graph."""
@@ -145,6 +159,119 @@ class OfThread(threading.local):
         """The other scopes, after ``Graph.switch_to_thread_local``."""
 
 
+class Scopes:
+    """The scopes that a graph's new operations are in."""
+
+    __slots__ = (
+        "of_thread", "shared", "are_thread_local", "attrs", "kernel_labels", "gradient_overrides", "container",
+        "contexts",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.of_thread = OfThread()
+        self.shared = Stacks()
+        """The scopes of all threads, until ``are_thread_local``."""
+        self.are_thread_local = False
+        self.attrs: dict[str, Any] = {}
+        """Attributes of new operations, or functions from operation to attribute."""
+        self.kernel_labels: dict[str, str] = {}
+        """Op type to the label of its kernels."""
+        self.gradient_overrides: dict[str, str] = {}
+        """Op type to the name of its gradient function."""
+        self.container = ""
+        """The resource container of stateful operations."""
+        self.contexts: dict[Operation, Any] = {}
+        """The branch or loop of each operation that is in one."""
+
+    def stacks(self) -> Stacks:
+        """Return the scopes of this thread; a thread's own scopes start as a copy of the graph's."""
+        if not self.are_thread_local:
+            return self.shared
+        own = self.of_thread.stacks
+        if own is None:
+            own = self.of_thread.stacks = self.shared.copy()
+        return own
+
+    def apply_attrs(self, op: Operation) -> None:
+        """Set the attributes that an operation gets from the scopes."""
+        for key, value in self.attrs.items():
+            if callable(value):
+                value = value(op)
+            if value is not None:
+                op.attrs.setdefault(key, plain_attr(value))
+        if op.type in self.kernel_labels:
+            op.attrs.setdefault("_kernel", self.kernel_labels[op.type].encode())
+        if op.type in self.gradient_overrides:
+            op.attrs.setdefault("_gradient_op_type", self.gradient_overrides[op.type].encode())
+        if (
+            self.container
+            and op.op_def is not None
+            and op.op_def.is_stateful
+            and op.attrs.get("container") == b""
+        ):
+            op.attrs["container"] = self.container.encode()
+
+
+def building_context(graph: Graph) -> Any:
+    """Return the branch or loop that this thread is building, or None.
+
+    Args:
+        graph: the graph.
+    """
+    return graph.scopes.of_thread.context
+
+
+def set_building_context(graph: Graph, context: Any) -> None:
+    """Set the branch or loop that this thread is building.
+
+    Args:
+        graph: the graph.
+        context: the branch or loop, or None.
+    """
+    graph.scopes.of_thread.context = context
+
+
+@contextlib.contextmanager
+def attr_scope(graph: Graph, attrs: Mapping[str, Any]) -> Iterator[None]:
+    """Add attributes to the operations made in the ``with`` block.
+
+    Args:
+        graph: the graph of the operations.
+        attrs: attributes in their Python form or as ``AttrValue``, or functions from operation to attribute; None
+            removes an attribute of an outer block.
+    """
+    scopes = graph.scopes
+    outer = scopes.attrs
+    scopes.attrs = {key: value for key, value in {**outer, **attrs}.items() if value is not None}
+    try:
+        yield
+    finally:
+        scopes.attrs = outer
+
+
+def enter_name(graph: Graph, name: str | None) -> str:
+    """Make a name scope the current one and return its name without a slash.
+
+    The caller restores ``graph.scopes.of_thread.name_stack``.
+
+    Args:
+        graph: the graph.
+        name: as for ``Graph.name_scope``.
+    """
+    of_thread = graph.scopes.of_thread
+    if not name:
+        inner = ""
+    else:
+        if isinstance(name, bytes):
+            name = name.decode()
+        pattern = VALID_SCOPE_NAME if of_thread.name_stack else VALID_OP_NAME
+        if not pattern.fullmatch(name):
+            raise ValueError(f"'{safe_text(name)}' is not a valid scope name")
+        inner = name[:-1] if name[-1] == "/" else graph.unique_name(name)
+    of_thread.name_stack = inner
+    return inner
+
+
 class NameScope(Block):
     """A ``name_scope`` block."""
 
@@ -158,15 +285,15 @@ class NameScope(Block):
 
     def __enter__(self) -> str:
         graph = self._graph
-        names = [graph._of_thread.name_stack]
+        names = [graph.scopes.of_thread.name_stack]
         self._outer = names[0]
-        self._ending = partial(end_name, get_ident(), graph._of_thread, names)
-        inner = graph._enter_name(self._name)
+        self._ending = partial(end_name, get_ident(), graph.scopes.of_thread, names)
+        inner = enter_name(graph, self._name)
         names.append(inner)
         return inner + "/" if self._name else ""
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._of_thread.name_stack = self._outer
+        self._graph.scopes.of_thread.name_stack = self._outer
         self._ending = bool
 
 
@@ -207,7 +334,7 @@ class DeviceBlock(Block):
     def __enter__(self) -> None:
         self._depth, block = len(_open.blocks), weakref.ref(self)
         self._ending = partial(_end_device, get_ident(), self._graph, self._scope, self._depth, block)
-        stacks = self._graph._stacks()
+        stacks = self._graph.scopes.stacks()
         stacks.devices = (self._scope, *stacks.devices)
         _open.blocks.append(block)
 
@@ -227,7 +354,7 @@ def _end_device(
         return
     if len(_open.blocks) > depth and _open.blocks[depth] is block:
         del _open.blocks[depth:]
-    stacks = graph._stacks()
+    stacks = graph.scopes.stacks()
     devices = stacks.devices
     for at, one in enumerate(devices):  # the first one, unless another thread shares the graph's stack
         if one is scope:
@@ -254,7 +381,7 @@ class ColocationBlock(Block):
         return ColocationBlock(self._graph, self._operations, self._ignores)
 
     def __enter__(self) -> None:
-        stacks = self._graph._stacks()
+        stacks = self._graph.scopes.stacks()
         self._outer = outer = stacks.devices, stacks.hidden_devices, stacks.colocations
         kept = [] if self._ignores else stacks.colocations
         inner = [*kept, *map(program_line, self._operations)]
@@ -265,7 +392,7 @@ class ColocationBlock(Block):
         stacks.devices = ()
 
     def __exit__(self, *exc: object) -> None:
-        stacks = self._graph._stacks()
+        stacks = self._graph.scopes.stacks()
         stacks.devices, stacks.hidden_devices, stacks.colocations = self._outer
         self._ending = bool
 
@@ -296,7 +423,7 @@ class OuterDevices(Block):
         self._outer: tuple[DeviceScope, ...] = ()
 
     def __enter__(self) -> None:
-        stacks = self._graph._stacks()
+        stacks = self._graph.scopes.stacks()
         self._outer = outer = stacks.devices
         if not outer and stacks.hidden_devices and not any(one.obj.device for one in stacks.colocations):
             inner = (*stacks.hidden_devices,)  # a unique object, which identifies the block
@@ -304,7 +431,7 @@ class OuterDevices(Block):
             stacks.devices = inner
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._stacks().devices = self._outer
+        self._graph.scopes.stacks().devices = self._outer
         self._ending = bool
 
 
@@ -350,7 +477,7 @@ class ControlDependenciesBlock(Block):
         return [] if self._inputs is None else self._inputs.operations
 
     def __enter__(self) -> None:
-        stacks, of_thread = self._graph._stacks(), self._graph._of_thread
+        stacks, of_thread = self._graph.scopes.stacks(), self._graph.scopes.of_thread
         self._outer = outer = stacks.controls, of_thread.context
         self._inner = inner = [] if self._inputs is None else [*stacks.controls, self._inputs]
         self._ending = partial(_end_controls, get_ident(), stacks, of_thread, outer, inner)
@@ -359,7 +486,7 @@ class ControlDependenciesBlock(Block):
             of_thread.context = None
 
     def __exit__(self, kind: Any = None, *exc: object) -> None:
-        stacks, of_thread = self._graph._stacks(), self._graph._of_thread
+        stacks, of_thread = self._graph.scopes.stacks(), self._graph.scopes.of_thread
         is_innermost = stacks.controls is self._inner
         if self._inputs is None or kind is not None:  # an inner block may have been interrupted
             of_thread.context = self._outer[1]

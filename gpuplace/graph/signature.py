@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuplace.dtypes import DType
+from gpuplace.dtypes import DType, ref_type
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_notation import ArgDef, AttrDef
 
@@ -129,7 +129,7 @@ class Signature:
         types = []
         for arg in self.plain_outputs:
             dtype = arg.type if arg.type is not None else attrs[arg.type_attr]  # type: ignore[index]
-            types.append(dtype._as_ref if arg.is_ref else dtype)
+            types.append(ref_type(dtype) if arg.is_ref else dtype)
         return types
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from gpuplace.process import PROCESS
 from gpuplace.typing import Graph
 
 T = TypeVar("T")
@@ -108,7 +109,6 @@ def end_default(thread: int, stack: list[Any], depth: int, default: Any) -> None
 
 graph_stack: DefaultStack[Any] = DefaultStack()
 session_stack: DefaultStack[Any] = DefaultStack()
-_global_graph: Any = None
 _lock = threading.Lock()
 
 
@@ -128,23 +128,22 @@ def global_graph(make: Callable[[], Graph] | None = None) -> Graph:
     Args:
         make: see ``get_default_graph``.
     """
-    global _global_graph
     with _lock:
-        if _global_graph is None:
+        if PROCESS.default_graph is None:
             assert make is not None
-            _global_graph = make()
-        return _global_graph
+            PROCESS.default_graph = make()
+        graph: Graph = PROCESS.default_graph
+        return graph
 
 
 def is_default_graph(graph: Graph) -> bool:
     """Return whether new operations of this thread go to ``graph``."""
     stack = graph_stack.stack
-    return (stack[-1] if stack else _global_graph) is graph
+    return (stack[-1] if stack else PROCESS.default_graph) is graph
 
 
 def reset_default_graph() -> None:
     """Drop the process's default graph; AssertionError within a ``with graph.as_default()`` block."""
-    global _global_graph
     if graph_stack.stack:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit"
@@ -152,20 +151,19 @@ def reset_default_graph() -> None:
             " create a new graph."
         )
     with _lock:
-        _global_graph = None
+        PROCESS.default_graph = None
 
 
 @contextlib.contextmanager
 def fresh_defaults() -> Iterator[None]:
     """A ``with`` block without a default graph or session for this thread; the previous ones return afterwards."""
-    global _global_graph
-    graphs, sessions, outermost = graph_stack.stack, session_stack.stack, _global_graph
+    graphs, sessions, outermost = graph_stack.stack, session_stack.stack, PROCESS.default_graph
     nesting = graph_stack.enforce_nesting, session_stack.enforce_nesting
-    graph_stack.stack, session_stack.stack, _global_graph = [], [], None
+    graph_stack.stack, session_stack.stack, PROCESS.default_graph = [], [], None
     try:
         yield
     finally:
-        graph_stack.stack, session_stack.stack, _global_graph = graphs, sessions, outermost
+        graph_stack.stack, session_stack.stack, PROCESS.default_graph = graphs, sessions, outermost
         graph_stack.enforce_nesting, session_stack.enforce_nesting = nesting
 
 

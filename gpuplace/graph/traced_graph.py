@@ -25,7 +25,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_sets import PLACEHOLDERS
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
-from gpuplace.graph.scopes import ControlDependenciesBlock
+from gpuplace.graph.scopes import ControlDependenciesBlock, attr_scope
 from gpuplace.graph.stacks import global_graph, graph_stack
 from gpuplace.shapes import TensorShape
 
@@ -44,11 +44,7 @@ class FunctionBody:
     """Operations that run besides the results."""
 
 
-_SHARED_COLLECTIONS = (
-    GraphKeys.GLOBAL_VARIABLES,
-    GraphKeys.LOCAL_VARIABLES,
-    GraphKeys.TRAINABLE_VARIABLES,
-)
+_SHARED_COLLECTIONS = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
 """Collections of the outer graph to which the function adds."""
 
 
@@ -113,12 +109,12 @@ class TracedGraph(Graph):
         if known is None:
             if not self.by_value:
                 self._check_accessible(tensor)
-            context, self._of_thread.context = self._of_thread.context, None
+            context, self.scopes.of_thread.context = self.scopes.of_thread.context, None
             try:  # it belongs to the whole function, not to a branch or loop
                 with self.control_dependencies(None):
                     known = self._copy(tensor) if self.by_value else self._argument(tensor, name)
             finally:
-                self._of_thread.context = context
+                self.scopes.of_thread.context = context
             self.captured[tensor] = known
         return known
 
@@ -295,12 +291,12 @@ def init_scope() -> Iterator[None]:
     """
     inner = get_default_graph()
     outer = _graph_around(inner)
-    scope, devices = inner.get_name_scope(), inner._stacks().devices
-    context, outer._of_thread.context = outer._of_thread.context, None
-    creators, outer._of_thread.variable_creators = outer._of_thread.variable_creators, ()
+    scope, devices = inner.get_name_scope(), inner.scopes.stacks().devices
+    context, outer.scopes.of_thread.context = outer.scopes.of_thread.context, None
+    creators, outer.scopes.of_thread.variable_creators = outer.scopes.of_thread.variable_creators, ()
     if outer is inner:
-        outer._of_thread.variable_creators = creators
-    stacks = outer._stacks()
+        outer.scopes.of_thread.variable_creators = creators
+    stacks = outer.scopes.stacks()
     known, stacks.devices = stacks.devices, devices or stacks.devices
     try:
         with outer.as_default(), outer.name_scope(f"{scope}/" if scope else None):
@@ -308,7 +304,7 @@ def init_scope() -> Iterator[None]:
                 yield
     finally:
         stacks.devices = known
-        outer._of_thread.context, outer._of_thread.variable_creators = context, creators
+        outer.scopes.of_thread.context, outer.scopes.of_thread.variable_creators = context, creators
 
 
 def lifted(tensor: Tensor) -> Tensor:
@@ -341,7 +337,7 @@ def lifted(tensor: Tensor) -> Tensor:
         if op.outputs and op.outputs[0] in made:
             continue
         given = [made[one] for one in op.inputs]
-        with graph.name_scope(None), graph._attr_scope({CLASS_ATTR: None}):
+        with graph.name_scope(None), attr_scope(graph, {CLASS_ATTR: None}):
             copy = graph.create_op(op.type, given, name=op.name, attrs=op.attrs, op_def=op.op_def)
         for mine, theirs in zip(copy.outputs, op.outputs, strict=True):
             mine.set_shape(theirs.shape)

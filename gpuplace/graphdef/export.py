@@ -82,7 +82,7 @@ def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], An
         add_shapes: whether to add an ``_output_shapes`` attribute.
     """
     own: list[str] = []
-    key: list[Any] = [op.type, op._device]
+    key: list[Any] = [op.type, op.device]
     attrs = op.attrs
     for name, value in attrs.items():
         if (
@@ -97,7 +97,7 @@ def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], An
     key += [shape.sizes for shape in shapes]
     template = templates.get(tuple(key))
     if template is None:
-        template = templates[tuple(key)] = NodeDef(op=op.type, device=op._device)
+        template = templates[tuple(key)] = NodeDef(op=op.type, device=op.device)
         for name, value in attrs.items():
             if name not in own:
                 encode_attr(value, template.attr[name])
@@ -106,11 +106,10 @@ def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], An
     node = graph_def.node.add()
     node.CopyFrom(template)
     node.name = op.name
-    if op.inputs or op._control_inputs:
+    if op.inputs or op.controls:
         inputs = [tensor.name if tensor.value_index else tensor.op.name for tensor in op.inputs]
         node.input.extend(
-            inputs
-            + [f"^{name}" for name in sorted(control_input.name for control_input in op._control_inputs)]
+            inputs + [f"^{name}" for name in sorted(control_input.name for control_input in op.controls)]
         )
     for name in own:
         encode_attr(attrs[name], node.attr[name])

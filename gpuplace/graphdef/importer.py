@@ -21,8 +21,9 @@ from gpuplace.device.spec import DeviceSpec
 from gpuplace.display import safe_text
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.graph.collections import check_not_finalized
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
-from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph import Graph, make_outputs, register
 from gpuplace.graph.op_def import OpDef, OpRegistry, input_count_fault, op_registry, signature_fault
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graphdef.attr_values import decode_op_def
@@ -236,7 +237,7 @@ class _Import:
     def make_operations(self) -> None:
         """Create the operations outside the graph's tables; InvalidArgumentError or ValueError if one is invalid."""
         graph = self.graph
-        graph._check_not_finalized()
+        check_not_finalized(graph)
         stack = capture_stack()
         names = self._names = self._unique_names()
         left = _MAX_OUTPUTS + 16 * len(self.nodes) + sum(len(node.inputs) for node in self.nodes)
@@ -272,7 +273,7 @@ class _Import:
             left -= len(outputs)
             if left < 0:
                 raise _too_many_outputs(node, len(outputs))
-            graph._add_outputs(op, outputs, compute_shapes=len(present) == len(inputs))
+            make_outputs(op, outputs, compute_shapes=len(present) == len(inputs))
             if kind.output_shapes is not None and len(kind.output_shapes) == len(outputs):
                 for tensor, shape in zip(op.outputs, kind.output_shapes):
                     with contextlib.suppress(ValueError):  # an older graph may contain less specific shapes
@@ -301,7 +302,7 @@ class _Import:
         if len(lowered) == len(result) and in_use.keys().isdisjoint(lowered):
             self.taken = list(lowered)
             return result
-        taken = _names_and_prefixes(self.graph._by_name)
+        taken = _names_and_prefixes(self.graph.by_name)
         counts: dict[str, int] = {}
         for node in self.nodes:
             base = chosen = prefix + node.name
@@ -367,7 +368,7 @@ class _Import:
         graph = self.graph
         colocated: list[tuple[Operation, list[str]]] = []
         canonical: dict[str, str] = {}
-        devices = graph._stacks().devices
+        stacks = graph.scopes.stacks()
         for op in self.in_order:
             groups = op.attrs.get(CLASS_ATTR, ())
             others = [name for group in groups if (name := _other_node(group, op.name))]
@@ -379,13 +380,12 @@ class _Import:
                 if original not in canonical:
                     canonical[original] = DeviceSpec.from_string(original).to_string()
                 op._device = canonical[original]
-            if devices:
-                graph._requested_device(op)
-                op.device_scopes = devices
+            if stacks.devices:
+                stacks.apply_devices(op)
         by_name = {op.name: op for op in self.in_order}
         for op, others in colocated:
             for name in others:
-                other = by_name.get(name) or graph._by_name.get(name)
+                other = by_name.get(name) or graph.by_name.get(name)
                 if other is None:
                     if rules() == "2.21" or graph.is_func_graph:  # the node may be in an outer graph
                         continue
@@ -400,7 +400,7 @@ class _Import:
     def commit(self) -> None:
         """Add all operations to the graph; this cannot fail."""
         graph = self.graph
-        with graph._lock:
+        with graph.lock:
             _add_functions(graph, self.functions, self.function_defs, self.message.library)
             versions = self.message.versions
             graph.versions.producer = min(graph.versions.producer, versions.producer)
@@ -419,7 +419,7 @@ class _Import:
                         in_use.setdefault(part, 1)
                     if len(outer) < _SHORT_SCOPE:
                         noted.add(outer)
-                graph._register(op)
+                register(graph, op)
 
 
 def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:

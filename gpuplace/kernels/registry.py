@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Set
 from functools import cache, cached_property
 from typing import Any
 
-from gpuplace.dtypes import ALL_DTYPES, DTYPES_OF_1_15, DType, int32, resource, string
+from gpuplace.dtypes import ALL_DTYPES, DTYPES_OF_1_15, DType, int32, ref_type, resource, string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.data_file import DataFile, read_data_file
 from gpuplace.graph.long_list import LongList, Positions
@@ -45,7 +45,7 @@ _INPUTS_ATTR, _OUTPUTS_ATTR = "_input_hostmem", "_output_hostmem"
 SYMBOLIC_DEVICE_TYPES = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT"})
 """Device types of the XLA compiler, which DEFAULT rows do not match."""
 
-ALWAYS_ON_HOST = frozenset({string, string._as_ref, resource})
+ALWAYS_ON_HOST = frozenset({string, ref_type(string), resource})
 """Types whose tensors are always in host memory; without a kernel, int32 too."""
 
 FUNCTION_CALL_OPS = CALL_OPS | {"SymbolicGradient", "While"}

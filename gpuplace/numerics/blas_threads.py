@@ -15,37 +15,30 @@ programs need the cores too.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_lock = threading.Lock()
-_libraries: list[_Library] | None = None
-_limited_from: list[int] | None = None
-"""Numbers of threads before ``limit``."""
-_lent_from: list[int] | None = None
-"""Numbers of threads to restore when ``ONE_THREAD`` ends."""
-_borrowers = 0
+from gpuplace.process import PROCESS
 
 
 def limit(threads: int) -> None:
     """Limit the library's threads, unless that was done before; 0 sets no limit."""
-    global _limited_from
-    with _lock:
-        if threads > 0 and _limited_from is None:
-            _limited_from = _usual()
-            _set_usual([threads] * len(_limited_from))
+    with ONE_THREAD.lock:
+        if threads > 0 and PROCESS.blas_threads is None:
+            PROCESS.blas_threads = before = ONE_THREAD.usual()
+            ONE_THREAD.set_usual([threads] * len(before))
 
 
 def reset() -> None:
     """Restore the library's default number of threads."""
-    global _limited_from
-    with _lock:
-        before, _limited_from = _limited_from, None
+    with ONE_THREAD.lock:
+        before, PROCESS.blas_threads = PROCESS.blas_threads, None
         if before is not None:
-            _set_usual(before)
+            ONE_THREAD.set_usual(before)
 
 
 def counts() -> list[int]:
@@ -56,39 +49,52 @@ def counts() -> list[int]:
 class _OneThread:
     """A ``with`` block in which products stay on the calling thread; several threads can be in it at once."""
 
-    __slots__ = ()
+    __slots__ = ("borrowers", "lent_from", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.borrowers = 0
+        self.lent_from: list[int] | None = None
+        """The numbers of threads that the end of the block restores."""
 
     def __enter__(self) -> None:
-        global _borrowers, _lent_from
-        with _lock:
-            if not _borrowers:
-                _lent_from = counts()
-                _put([1] * len(_lent_from))
-            _borrowers += 1
+        with self.lock:
+            if not self.borrowers:
+                self.lent_from = counts()
+                _put([1] * len(self.lent_from))
+            self.borrowers += 1
 
     def __exit__(self, *_: object) -> None:
-        global _borrowers, _lent_from
-        with _lock:
-            _borrowers -= 1
-            if not _borrowers and _lent_from is not None:
-                _put(_lent_from)
-                _lent_from = None
+        with self.lock:
+            self.borrowers -= 1
+            if not self.borrowers:
+                self.end()
+
+    def end(self) -> None:
+        """Give the libraries their threads back."""
+        if self.lent_from is not None:
+            _put(self.lent_from)
+            self.lent_from = None
+
+    def usual(self) -> list[int]:
+        """Return the numbers of threads outside the block."""
+        return counts() if self.lent_from is None else self.lent_from
+
+    def set_usual(self, numbers: list[int]) -> None:
+        """Set the numbers of threads outside the block."""
+        if self.lent_from is None:
+            _put(numbers)
+        else:
+            self.lent_from = numbers
+
+    def restart(self) -> None:
+        """End the block of a forked child, which has no threads of its parent."""
+        self.lock, self.borrowers = threading.Lock(), 0
+        self.end()
 
 
 ONE_THREAD = _OneThread()
 """The block."""
-
-
-def _usual() -> list[int]:
-    return counts() if _lent_from is None else _lent_from
-
-
-def _set_usual(numbers: list[int]) -> None:
-    global _lent_from
-    if _lent_from is None:
-        _put(numbers)
-    else:
-        _lent_from = numbers
 
 
 def _put(numbers: list[int]) -> None:
@@ -101,14 +107,12 @@ class _Library(NamedTuple):
     put: Callable[[int], Any]
 
 
+@functools.cache
 def _found() -> list[_Library]:
-    global _libraries
-    if _libraries is None:
-        from threadpoolctl import ThreadpoolController
+    from threadpoolctl import ThreadpoolController
 
-        loaded = ThreadpoolController().select(user_api="blas").lib_controllers
-        _libraries = [_functions(library) for library in loaded]
-    return _libraries
+    loaded = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [_functions(library) for library in loaded]
 
 
 def _functions(library: Any) -> _Library:
@@ -123,14 +127,5 @@ def _functions(library: Any) -> _Library:
     return _Library(library.get_num_threads, library.set_num_threads)
 
 
-def _forget_borrowers() -> None:
-    """Reset the state in a forked child, which has none of its parent's threads."""
-    global _lock, _borrowers, _lent_from
-    _lock = threading.Lock()
-    if _lent_from is not None:
-        _put(_lent_from)
-    _borrowers, _lent_from = 0, None
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_borrowers)
+    os.register_at_fork(after_in_child=ONE_THREAD.restart)

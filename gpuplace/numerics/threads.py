@@ -30,19 +30,31 @@ from typing import Any
 
 from gpuplace.numerics.blas_threads import ONE_THREAD
 from gpuplace.numerics.float_state import enter
+from gpuplace.process import PROCESS
 
 ENVIRONMENT_VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
-_lock = threading.Lock()
-_size = 0
-_started = 0
-_jobs: SimpleQueue[_Job] = SimpleQueue()
-_local = threading.local()
+
+class _Pool:
+    """The threads beside the calling one, and the jobs that they take."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the threads and the lock; a forked child has no threads of its parent."""
+        self.lock = threading.Lock()
+        self.started = 0
+        self.jobs: SimpleQueue[_Job] = SimpleQueue()
+        self.local = threading.local()
+
+
+_pool = _Pool()
 
 
 def size() -> int:
     """Number of threads that work on a kernel, including the calling thread."""
-    return _size or configure(0)
+    return PROCESS.intra_op_threads or configure(0)
 
 
 def configure(intra_op_parallelism_threads: int) -> int:
@@ -51,18 +63,17 @@ def configure(intra_op_parallelism_threads: int) -> int:
     Args:
         intra_op_parallelism_threads: requested number; 0: decided by the environment and the machine.
     """
-    global _size
-    with _lock:
-        if not _size:
-            _size = max(1, intra_op_parallelism_threads or _from_environment() or available_cores())
-        return _size
+    with _pool.lock:
+        if not PROCESS.intra_op_threads:
+            wanted = intra_op_parallelism_threads or _from_environment() or available_cores()
+            PROCESS.intra_op_threads = max(1, wanted)
+        return PROCESS.intra_op_threads
 
 
 def reset() -> None:
     """Let the next session decide again. Threads that were started stay idle."""
-    global _size
-    with _lock:
-        _size = 0
+    with _pool.lock:
+        PROCESS.intra_op_threads = 0
 
 
 def share(piece: Callable[[int], Any], count: int) -> None:
@@ -73,7 +84,7 @@ def share(piece: Callable[[int], Any], count: int) -> None:
     Raises:
         Exception: the error of the failing piece with the lowest number.
     """
-    if getattr(_local, "inside", False):
+    if getattr(_pool.local, "inside", False):
         for index in range(count):
             piece(index)
         return
@@ -87,16 +98,17 @@ def _share(piece: Callable[[int], Any], count: int) -> None:
         for index in range(count):
             piece(index)
         return
-    if _started < helpers:
+    if _pool.started < helpers:
         _start(helpers)
     job = _Job(piece, count)
     for _ in range(helpers):
-        _jobs.put(job)
-    _local.inside = True
+        _pool.jobs.put(job)
+    local = _pool.local
+    local.inside = True
     try:
         job.work()
     finally:
-        _local.inside = False
+        local.inside = False
     job.wait()
 
 
@@ -158,15 +170,15 @@ def available_cores() -> int:
 
 
 def _start(count: int) -> None:
-    global _started
-    with _lock:
-        while _started < count:
-            _started += 1
-            threading.Thread(target=_serve, args=(_jobs,), name=f"gpuplace-{_started}", daemon=True).start()
+    with _pool.lock:
+        while _pool.started < count:
+            _pool.started += 1
+            name = f"gpuplace-{_pool.started}"
+            threading.Thread(target=_serve, args=(_pool.jobs,), name=name, daemon=True).start()
 
 
 def _serve(jobs: SimpleQueue[_Job]) -> None:
-    _local.inside = True
+    _pool.local.inside = True
     enter()  # like plans on their threads
     while True:
         job = jobs.get()
@@ -174,11 +186,5 @@ def _serve(jobs: SimpleQueue[_Job]) -> None:
         del job  # nor its arrays, while waiting for the next job
 
 
-def _forget_threads() -> None:
-    """Reset the state in a forked child, which has no threads of its parent and must not wait for its locks."""
-    global _lock, _started, _jobs, _local
-    _lock, _started, _jobs, _local = threading.Lock(), 0, SimpleQueue(), threading.local()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+    os.register_at_fork(after_in_child=_pool.restart)

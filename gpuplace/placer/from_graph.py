@@ -41,7 +41,7 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
         catalogue: lists the attributes that matter; the default catalogue if None.
     """
     current_catalogue = catalogue or default_catalogue()
-    with graph._lock:
+    with graph.lock:
         cached = graph._read_as
         if cached is None or cached[:3] != (
             graph.modification_count,

@@ -162,8 +162,8 @@ class PlacementGraphBuilder:
         controls = [
             (control.index, CONTROL, op.index, CONTROL)
             for op in operations
-            if op._control_inputs
-            for control in dict.fromkeys(op._control_inputs)
+            if op.controls
+            for control in dict.fromkeys(op.controls)
         ]
         if controls:
             columns = np.array(controls, np.int32).T

@@ -11,7 +11,8 @@ from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import COLLECTED, GraphKeys
-from gpuplace.graph.operation import Tensor
+from gpuplace.graph.operation import Tensor, context_of, set_attr, set_context
+from gpuplace.graph.scopes import building_context
 from gpuplace.graphdef.messages import (
     CondContextDef,
     ControlFlowContextDef,
@@ -32,6 +33,7 @@ from gpuplace.ops.variables.variables import (
     Variable,
     VariableAggregation,
     VariableSynchronization,
+    slice_info_of,
 )
 from gpuplace.saving.meta_graph import register_proto_functions
 from gpuplace.saving.names import prepend_name_scope, strip_name_scope
@@ -73,8 +75,9 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
     )
     if variable.initial_value is not None:
         made.initial_value_name = strip_name_scope(variable.initial_value.name, export_scope)
-    if variable._save_slice_info is not None:
-        info = slice_info_to_proto(variable._save_slice_info, export_scope)
+    slice_info = slice_info_of(variable)
+    if slice_info is not None:
+        info = slice_info_to_proto(slice_info, export_scope)
         if info is not None:
             made.save_slice_info_def.CopyFrom(info)
     return made
@@ -224,7 +227,7 @@ def _begin(context: Any, message: Any, import_scope: str | None) -> None:
     """Fill in the common fields of contexts, and add their operations to them."""
     graph = get_default_graph()
     context.name = prepend_name_scope(message.context_name, import_scope)
-    context.outer_context = graph._get_control_flow_context()
+    context.outer_context = building_context(graph)
     context._nested_contexts = []
     if context.outer_context is not None:
         context.outer_context._nested_contexts.append(context)
@@ -238,7 +241,7 @@ def _begin(context: Any, message: Any, import_scope: str | None) -> None:
             graph.as_graph_element(prepend_name_scope(inside, import_scope))
         )
     for tensor in context._values - context._external_values.keys():
-        tensor.op._set_control_flow_context(context)
+        set_context(tensor.op, context)
 
 
 def _nested_from(context: Any, message: Any, import_scope: str | None) -> Any:
@@ -284,8 +287,8 @@ def loop_from_proto(message: Any, import_scope: str | None = None) -> Any:
     _begin(context, message, import_scope)
     if import_scope:  # the frame has the name of the context
         for value in context._values:
-            if value.op.type in ("Enter", "RefEnter") and value.op._get_control_flow_context() is context:
-                value.op._set_attr("frame_name", context.name.encode())
+            if value.op.type in ("Enter", "RefEnter") and context_of(value.op) is context:
+                set_attr(value.op, "frame_name", context.name.encode())
     return _nested_from(context, message, import_scope)
 
 

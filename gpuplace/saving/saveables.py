@@ -23,7 +23,7 @@ from gpuplace.ops.tracking.base import VARIABLE_VALUE_KEY, Trackable
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.resource_state import assign_variable_op
 from gpuplace.ops.variables.resource_variables import ResourceVariable
-from gpuplace.ops.variables.variables import Variable
+from gpuplace.ops.variables.variables import Variable, slice_info_of
 from gpuplace.shapes import TensorShape
 
 __all__ = [
@@ -371,7 +371,7 @@ def _slices(variables: Sequence[Any], name: str) -> Iterator[SaveableObject]:
     for variable in variables:
         if not isinstance(variable, Variable):
             raise ValueError(f"Slices must all be Variables: {variable}")
-        info = variable._save_slice_info
+        info = slice_info_of(variable)
         if not info:
             raise ValueError(f"Slices must all be slices: {variable}")
         if whole is None:

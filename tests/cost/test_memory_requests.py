@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_gone_through_once(graph, runs):
     assert len(runs) == 1 and not memory.fits
     short = {use.device[-5:]: use.short for use in memory.devices}
     assert short["GPU:0"] > 0
-    assert all(use.failed_at in graph._by_name for use in memory.devices)
+    assert all(use.failed_at in graph.by_name for use in memory.devices)
 
 
 def test_a_few_placements_are_kept(graph, runs):

@@ -5,6 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cost.memory import dry_run
+from gpuplace.process import PROCESS
 from gpuplace.tf1.stand_in import functional_ops
 from gpuplace.tf1.stand_in.framework.function import Defun
 
@@ -477,7 +478,7 @@ def test_nothing_of_the_process_is_touched():
     with tf.Graph().as_default() as graph:
         tf.reduce_sum(tf.random_uniform([512, 512]), name="sum")
     assert tf.estimate(graph, "sum", machine="2x V100").peak_memory
-    assert not process_state.allocators() and threads._size == 0
+    assert not process_state.allocators() and PROCESS.intra_op_threads == 0
 
 
 def squarings(condition):

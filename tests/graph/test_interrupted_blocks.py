@@ -10,7 +10,7 @@ FILES = {module.__file__ for module in (convert, scopes, stacks)}
 
 
 def state(graph):
-    of_graph, of_thread = graph._stacks(), graph._of_thread
+    of_graph, of_thread = graph.scopes.stacks(), graph.scopes.of_thread
     return (
         list(stacks.graph_stack.stack),
         (of_thread.name_stack, of_thread.context),

@@ -204,8 +204,8 @@ def test_a_loop_is_there_after_enough_kernels_and_not_without_numba(monkeypatch)
     x = np.zeros(4, np.float32)
     for is_there in (False, True):
         monkeypatch.setattr(dispatch, "_ready", {})
-        monkeypatch.setattr(dispatch, "_asked", 0)
-        monkeypatch.setattr(dispatch, "_is_there", is_there)
+        monkeypatch.setattr(dispatch._compiler, "requests", 0)
+        monkeypatch.setattr(dispatch._compiler, "is_usable", is_there)
         for _ in range(dispatch.ENOUGH - 1):
             assert dispatch.compiled("descent", x) is None
         assert not made.is_set() and not dispatch._ready
@@ -217,8 +217,10 @@ def test_a_loop_is_there_after_enough_kernels_and_not_without_numba(monkeypatch)
 def test_a_loop_that_rounds_otherwise_is_used_from_the_same_call_on(monkeypatch):
     compiling = threading.Event()
     monkeypatch.setattr(dispatch, "compile_now", lambda name, dtype: compiling.wait(10) and print)
-    for name, value in {"_ready": {}, "_made": {}, "_calls": {}, "_asked": 0, "_is_there": True}.items():
-        monkeypatch.setattr(dispatch, name, value)
+    for name in ("_ready", "_made", "_calls"):
+        monkeypatch.setattr(dispatch, name, {})
+    monkeypatch.setattr(dispatch._compiler, "requests", 0)
+    monkeypatch.setattr(dispatch._compiler, "is_usable", True)
     x = np.zeros(4, np.float32)
     compiling.set()
     assert [dispatch.compiled("convolution", x) for _ in range(dispatch.ROUNDED_FROM)] == [

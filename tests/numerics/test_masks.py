@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gpuplace.dtypes import bfloat16
-from gpuplace.numerics import threads
 from gpuplace.numerics.masks import chosen, kept
+from gpuplace.process import PROCESS
 
 TYPES = [
     "float32",
@@ -64,7 +64,7 @@ def test_shapes_broadcast():
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_large_ones_in_pieces(count, monkeypatch):
-    monkeypatch.setattr(threads, "_size", count)
+    monkeypatch.setattr(PROCESS, "intra_op_threads", count)
     x, y = numbers(1, 900_001, "float32"), numbers(2, 900_001, "float32")
     mask = y > x
     assert is_same(chosen(np, mask, x, y), np.where(mask, x, y))

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplace.numerics import channels, pieces, threads
+from gpuplace.numerics import channels, pieces
+from gpuplace.process import PROCESS
 
 
 @given(st.integers(0, 500), st.integers(0, 1 << 24))
@@ -52,7 +53,7 @@ def test_large_products_are_the_same_with_any_number_of_threads(rows, depth, col
         a, b = np.asfortranarray(a), np.asfortranarray(b)
     found = []
     for number in (1, 2, 3):
-        monkeypatch.setattr(threads, "_size", number)
+        monkeypatch.setattr(PROCESS, "intra_op_threads", number)
         found.append(pieces.multiply(a, b))
     np.testing.assert_allclose(
         found[0], a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-5 * max(1, depth)

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from gpuplace.numerics import threads
+from gpuplace.process import PROCESS
 
 
 @pytest.fixture(autouse=True)
 def three_threads(monkeypatch):
-    monkeypatch.setattr(threads, "_size", 3)
+    monkeypatch.setattr(PROCESS, "intra_op_threads", 3)
 
 
 def test_every_piece_once_and_on_several_threads():
@@ -103,6 +104,7 @@ def test_a_forked_child_starts_threads_of_its_own():
     program = """
 import os, threading
 from gpuplace.numerics import threads
+from gpuplace.process import PROCESS
 threads.configure(2)
 def both():
     together = threading.Barrier(2, timeout=30)
@@ -126,7 +128,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_a_job_that_is_done_keeps_nothing_alive_for_threads_that_come_late(monkeypatch):
     kept = []
-    monkeypatch.setattr(threads, "_jobs", type("Late", (), {"put": staticmethod(kept.append)}))
+    monkeypatch.setattr(threads._pool, "jobs", type("Late", (), {"put": staticmethod(kept.append)}))
     array = np.ones(10)
     alive = weakref.ref(array)
 

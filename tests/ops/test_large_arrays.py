@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.numerics import threads
+from gpuplace.process import PROCESS
 
 RANDOM = np.random.default_rng(7)
 X = RANDOM.standard_normal((600, 500)).astype(np.float32) * 3
@@ -157,7 +157,7 @@ def same_bits_cases(x, grad):
 def test_same_bits_with_any_number_of_threads(monkeypatch):
     found = []
     for count in (1, 2, 3):
-        monkeypatch.setattr(threads, "_size", count)
+        monkeypatch.setattr(PROCESS, "intra_op_threads", count)
         found.append(run(lambda x, grad: list(same_bits_cases(x, grad)), FINITE, GRAD))
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):

@@ -140,7 +140,7 @@ class Interrupts:
             y = tf.tanh(tf.reshape(tf.range(6.0), [2, 3]) * 0.25)
         with tf.name_scope("scope"):
             z = tf.reduce_sum(tf.matmul(y, y, transpose_b=True) + 1.0)
-        assert tf.get_default_graph()._of_thread.name_stack == ""
+        assert tf.get_default_graph().scopes.of_thread.name_stack == ""
         with tf.Session() as session:
             return session.run(z).tobytes(), z.name.partition("/")[0].rpartition("_")[0] in ("", "scope")
 
@@ -173,8 +173,8 @@ class Interrupts:
             in_use,
             gc.isenabled(),
             sorted(np.geterr().items()),
-            tf.get_default_graph()._of_thread.name_stack,
-            [scope.obj for scope in tf.get_default_graph()._stacks().devices],
+            tf.get_default_graph().scopes.of_thread.name_stack,
+            [scope.obj for scope in tf.get_default_graph().scopes.stacks().devices],
         )
 
     def _interrupt(self, name: str) -> str:

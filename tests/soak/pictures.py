@@ -73,7 +73,7 @@ def soak(steps: int, warm_steps: int = WARM_STEPS, megabytes: int = 24) -> list[
 
 def is_compiling() -> bool:
     """Whether numba, which takes much memory, has work to do."""
-    worker = dispatch._worker
+    worker = dispatch._compiler.worker
     return worker is not None and worker.is_alive() and None in dispatch._ready.values()
 
 

@@ -2,12 +2,17 @@
 
 Lines of code are counted by the tokenizer: no docstrings, no comments, no blank lines. The package has two sides, the
 TensorFlow 1 library in `gpuplace/tf1` and the core, which is all else.
+
+A name that begins with an underscore is not private where its owner documents it for callers: the methods of named
+tuples (`_replace`, `_asdict`, `_fields`, `_make`), `sys._getframe`, and IPython's display methods (`_repr_html_`,
+`_repr_mimebundle_` and so on).
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +24,9 @@ LONG = 80
 """Lines of code of a function that are still few."""
 DEEP = 5
 """Levels of a function that are still few."""
+
+_DOCUMENTED = re.compile(r"__\w*|_(replace|asdict|fields|make|getframe|repr_\w+_)")
+"""Names with an underscore that their owners document for callers."""
 
 _NO_CODE = {
     tokenize.COMMENT,
@@ -167,7 +175,7 @@ def reach_ins(given: list[Source]) -> list[str]:
         found += [
             f"{one.module} {name}"
             for name in sorted(names)
-            if name.startswith("_") and not name.startswith("__")
+            if name.startswith("_") and not _DOCUMENTED.fullmatch(name)
         ]
     return found
 

@@ -318,11 +318,10 @@ def _rows_changed(words: int, width: int, count: int) -> list[Any]:
     sums = unsorted_segment_sum(gather(table, places), segment_ids, count)
     rows: dict[str, Any] = {"indices": places, "grad": sums}
     rate = convert_to_tensor(1e-6)
+    table_ref, squares_ref = (convert_to_tensor(one, as_ref=True) for one in (table, squares))
     changed = [
-        apply_op("SparseApplyAdagrad", var=table._ref(), accum=squares._ref(), lr=rate, **rows),
-        apply_op(
-            "SparseApplyMomentum", var=table._ref(), accum=squares._ref(), lr=rate, momentum=rate, **rows
-        ),
+        apply_op("SparseApplyAdagrad", var=table_ref, accum=squares_ref, lr=rate, **rows),
+        apply_op("SparseApplyMomentum", var=table_ref, accum=squares_ref, lr=rate, momentum=rate, **rows),
         scatter_add(squares, places, square(sums)).op,
     ]
     return [reduce_mean(sums), *changed]

@@ -88,7 +88,7 @@ class StepDryRun:
 
     def type_of(self, node: str) -> str:
         """Return the op type of a node; "" if it does not exist."""
-        op = self.graph._by_name.get(node)
+        op = self.graph.by_name.get(node)
         return "" if op is None else op.type
 
     def device_of(self, op: Operation) -> str:
@@ -188,7 +188,7 @@ class StepDryRun:
         seen, stack = {initializer}, [initializer]
         while stack:
             op = stack.pop()
-            if op._control_inputs or self.devices[op.name] in gpus:
+            if op.controls or self.devices[op.name] in gpus:
                 return False
             for tensor in op.inputs:
                 if tensor.op not in seen:

@@ -69,16 +69,26 @@ _BY_ELEMENT = frozenset({"sigmoid_gradient", "tanh_gradient"})
 _ROUNDED = _OF_WINDOWS - {"largest_gradient", "scatter"}
 """Loops whose last bits, or signs of zero, differ from NumPy's."""
 
-_lock = threading.Lock()
 _ready: dict[tuple[str, np.dtype[Any]], Callable[..., Any] | None] = {}
-_wanted: SimpleQueue[tuple[str, np.dtype[Any]] | None] = SimpleQueue()
 _made: dict[tuple[str, np.dtype[Any]], threading.Event] = {}
 """Set when the compiler has finished a loop."""
 _calls: dict[tuple[str, np.dtype[Any]], int] = {}
 """Calls so far of each loop that rounds differently, up to the last that uses NumPy."""
-_asked = 0
-_worker: threading.Thread | None = None
-_is_there: bool | None = None
+
+
+class _Compiler:
+    """The thread that compiles, and how often kernels asked for loops."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.requests = 0
+        self.queue: SimpleQueue[tuple[str, np.dtype[Any]] | None] = SimpleQueue()
+        self.worker: threading.Thread | None = None
+        self.is_usable: bool | None = None
+        """Whether numba is installed and its lock is not held by a thread of the parent process; None: unknown."""
+
+
+_compiler = _Compiler()
 
 
 def compiled(name: str, *arrays: Any) -> Callable[..., None] | None:
@@ -176,7 +186,7 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
 def _settled(key: tuple[str, np.dtype[Any]]) -> Callable[..., None] | None:
     """Return the compiled loop, or None for the first calls: their number is the same in each run of a program."""
     if _calls.get(key, 0) < ROUNDED_FROM:
-        with _lock:
+        with _compiler.lock:
             _calls[key] = _calls.get(key, 0) + 1
             if _calls[key] <= ROUNDED_FROM:
                 return None
@@ -187,35 +197,33 @@ def _settled(key: tuple[str, np.dtype[Any]]) -> Callable[..., None] | None:
 
 
 def _ask(key: tuple[str, np.dtype[Any]]) -> None:
-    global _asked
-    with _lock:
-        _asked += 1
-        if _asked < ENOUGH:
+    with _compiler.lock:
+        _compiler.requests += 1
+        if _compiler.requests < ENOUGH:
             return
     _want(key)
 
 
 def _want(key: tuple[str, np.dtype[Any]]) -> None:
     """Start compiling a loop, unless that was done before."""
-    global _worker, _is_there
-    with _lock:
+    with _compiler.lock:
         if key in _ready:
             return
-        if _is_there is None:
-            _is_there = importlib.util.find_spec("numba") is not None
+        if _compiler.is_usable is None:
+            _compiler.is_usable = importlib.util.find_spec("numba") is not None
         _ready[key] = None
-        if not _is_there or key[1] not in _TYPES:
+        if not _compiler.is_usable or key[1] not in _TYPES:
             return
         _made[key] = threading.Event()
-        _wanted.put(key)
-        if _worker is None:
-            _worker = threading.Thread(target=_serve, name="gpuplace-numba", daemon=True)
-            _worker.start()
+        _compiler.queue.put(key)
+        if _compiler.worker is None:
+            _compiler.worker = threading.Thread(target=_serve, name="gpuplace-numba", daemon=True)
+            _compiler.worker.start()
             atexit.register(_stop)
 
 
 def _serve() -> None:
-    while (key := _wanted.get()) is not None:
+    while (key := _compiler.queue.get()) is not None:
         try:
             _ready[key] = compile_now(*key)
         except Exception as error:  # for example a numba that is older than NumPy
@@ -226,19 +234,18 @@ def _serve() -> None:
 
 def _stop() -> None:
     """Wait for the loop under compilation: the end of the process must not interrupt a compiler."""
-    while not _wanted.empty():
-        _wanted.get()
-    _wanted.put(None)
-    if _worker is not None:
-        _worker.join()
+    while not _compiler.queue.empty():
+        _compiler.queue.get()
+    _compiler.queue.put(None)
+    if _compiler.worker is not None:
+        _compiler.worker.join()
 
 
 def _forget_worker() -> None:
     """Reset the state in a forked child: it has no threads of its parent, and numba's lock may stay locked."""
-    global _lock, _wanted, _worker, _is_there
-    _lock, _wanted, _worker = threading.Lock(), SimpleQueue(), None
+    _compiler.lock, _compiler.queue, _compiler.worker = threading.Lock(), SimpleQueue(), None
     if not all(made.is_set() for made in _made.values()):
-        _is_there = False
+        _compiler.is_usable = False
     for key in [key for key, loop in _ready.items() if loop is None]:
         del _ready[key]
         _made.pop(key, None)

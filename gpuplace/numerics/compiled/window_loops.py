@@ -118,25 +118,15 @@ def _tile(rows: int, units: int, adds: bool) -> Any:
             )
             element = context.get_value_type(kinds[0].dtype)
             size = context.get_abi_sizeof(element)
-            vector = ir.VectorType(element, _VECTOR_BYTES // size)
-            vectors = units * UNIT_BYTES // _VECTOR_BYTES
-            high = max(count for count in range(1, _MOST_ROWS + 1) if rows % count == 0)
-            for row in range(0, rows, high):
-                start = builder.add(a_at, builder.mul(a_row, _ADDRESS(row)))
-                target = builder.add(at, builder.mul(result_row, _ADDRESS(row)))
-                for first in range(0, vectors, 2):
-                    column = _ADDRESS(first * vector.count)
-                    _register_tile(
-                        builder,
-                        vector,
-                        size,
-                        (high, min(2, vectors - first)),
-                        (left, start, a_segment, a_step, a_row),
-                        (right, builder.add(b_at, column), b_segment, b_step),
-                        (segments, steps),
-                        (sums, builder.add(target, column), result_row),
-                        adds,
-                    )
+            _cut_tile(
+                _Code(builder, ir.VectorType(element, _VECTOR_BYTES // size), size),
+                (rows, units * UNIT_BYTES // _VECTOR_BYTES),
+                (left, a_at, a_segment, a_step, a_row),
+                (right, b_at, b_segment, b_step),
+                (segments, steps),
+                (sums, at, result_row),
+                adds,
+            )
             return context.get_dummy_value()
 
         return signature, generate
@@ -144,10 +134,43 @@ def _tile(rows: int, units: int, adds: bool) -> Any:
     return tile
 
 
+def _cut_tile(
+    code: _Code,
+    shape: tuple[int, int],
+    left: tuple[Any, ...],
+    right: tuple[Any, ...],
+    counts: tuple[Any, Any],
+    target: tuple[Any, Any, Any],
+    adds: bool,
+) -> None:
+    """Write the instructions for a tile, in parts whose sums fit into the registers.
+
+    Args:
+        code: receives the instructions.
+        shape: the numbers of rows, and of vectors in each row.
+        left, right, counts, target, adds: as in ``_register_tile``.
+    """
+    rows, vectors = shape
+    builder = code.builder
+    high = max(count for count in range(1, _MOST_ROWS + 1) if rows % count == 0)
+    for row in range(0, rows, high):
+        start = builder.add(left[1], builder.mul(left[-1], _ADDRESS(row)))
+        result = builder.add(target[1], builder.mul(target[-1], _ADDRESS(row)))
+        for first in range(0, vectors, 2):
+            column = _ADDRESS(first * code.vector.count)
+            _register_tile(
+                code,
+                (high, min(2, vectors - first)),
+                (left[0], start, *left[2:]),
+                (right[0], builder.add(right[1], column), *right[2:]),
+                counts,
+                (target[0], builder.add(result, column), target[-1]),
+                adds,
+            )
+
+
 def _register_tile(
-    builder: Any,
-    vector: Any,
-    size: int,
+    code: _Code,
     shape: tuple[int, int],
     left: tuple[Any, ...],
     right: tuple[Any, ...],
@@ -158,9 +181,7 @@ def _register_tile(
     """Emit the instructions for some rows and vectors of a tile.
 
     Args:
-        builder: LLVM builder.
-        vector: vector type.
-        size: size of an element in bytes.
+        code: receives the instructions.
         shape: number of rows, and of vectors in each row.
         left: array, start, and distances of segments, steps and rows.
         right: array, start, and distances of segments and steps.
@@ -172,7 +193,7 @@ def _register_tile(
     a, a_at, a_segment, a_step, a_row = left
     b, b_at, b_segment, b_step = right
     result, at, result_row = target
-    code = _Code(builder, vector, size)
+    builder, vector = code.builder, code.vector
     zeros = [ir.Constant(vector, None)] * (rows * vectors)
     outer, by_segment = code.begin([_ADDRESS(0), a_at, b_at, *zeros])
     segment, a_now, b_now, *sums = by_segment
@@ -208,35 +229,35 @@ class _Code:
     """
 
     def __init__(self, builder: Any, vector: Any, size: int) -> None:
-        self._builder, self._vector, self._size = builder, vector, size
+        self.builder, self.vector, self._size = builder, vector, size
 
     def vectors(self, array: Any, position: Any, count: int) -> list[Any]:
         """Return the address of the vectors that start at an element."""
-        start = self._builder.bitcast(self._builder.gep(array, [position]), self._vector.as_pointer())
-        return [self._builder.gep(start, [_ADDRESS(index)]) for index in range(count)]
+        start = self.builder.bitcast(self.builder.gep(array, [position]), self.vector.as_pointer())
+        return [self.builder.gep(start, [_ADDRESS(index)]) for index in range(count)]
 
     def load(self, pointer: Any) -> Any:
         """Load a vector or an element."""
-        return self._builder.load(pointer, align=self._size)
+        return self.builder.load(pointer, align=self._size)
 
     def store(self, value: Any, pointer: Any) -> None:
         """Store a vector."""
-        self._builder.store(value, pointer, align=self._size)
+        self.builder.store(value, pointer, align=self._size)
 
     def spread(self, number: Any) -> Any:
         """Return a vector with a number in all lanes."""
-        anything = ir.Constant(self._vector, ir.Undefined)
-        first = ir.Constant(ir.VectorType(ir.IntType(32), self._vector.count), None)
-        one = self._builder.insert_element(anything, number, ir.IntType(32)(0))
-        return self._builder.shuffle_vector(one, anything, first)
+        anything = ir.Constant(self.vector, ir.Undefined)
+        first = ir.Constant(ir.VectorType(ir.IntType(32), self.vector.count), None)
+        one = self.builder.insert_element(anything, number, ir.IntType(32)(0))
+        return self.builder.shuffle_vector(one, anything, first)
 
     def begin(self, starts: list[Any]) -> tuple[Any, list[Any]]:
         """Begin a loop; return the values of its variables in each iteration."""
-        before = self._builder.block
-        block = self._builder.append_basic_block("again")
-        self._builder.branch(block)
-        self._builder.position_at_end(block)
-        values = [self._builder.phi(start.type) for start in starts]
+        before = self.builder.block
+        block = self.builder.append_basic_block("again")
+        self.builder.branch(block)
+        self.builder.position_at_end(block)
+        values = [self.builder.phi(start.type) for start in starts]
         for value, start in zip(values, starts, strict=True):
             value.add_incoming(start, before)
         return block, values
@@ -244,10 +265,10 @@ class _Code:
     def end(self, block: Any, values: list[Any], new: list[Any], count: Any) -> None:
         """End a loop: repeat with the new values while the first one is less than the count."""
         for value, changed in zip(values, new, strict=True):
-            value.add_incoming(changed, self._builder.block)
-        done = self._builder.append_basic_block("done")
-        self._builder.cbranch(self._builder.icmp_signed("<", new[0], count), block, done)
-        self._builder.position_at_end(done)
+            value.add_incoming(changed, self.builder.block)
+        done = self.builder.append_basic_block("done")
+        self.builder.cbranch(self.builder.icmp_signed("<", new[0], count), block, done)
+        self.builder.position_at_end(done)
 
 
 @intrinsic

@@ -18,7 +18,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.op_sets import EXITS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, context_of
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.arguments import int_of
@@ -189,7 +189,7 @@ def _known_sizes(values: Sequence[Tensor]) -> list[Tensor]:
 
 def _context(tensor: Tensor) -> Any:
     """Return the control flow context of a tensor; an exit's result is in the outer one."""
-    context = tensor.op._get_control_flow_context()
+    context = context_of(tensor.op)
     return context.outer_context if context is not None and tensor.op.type in EXITS else context
 
 

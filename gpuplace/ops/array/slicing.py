@@ -24,7 +24,7 @@ from gpuplace.dtypes import bool as bool_type
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import ShapeValueError, constant_value
 from gpuplace.graph.convert import make_constant, name_scope
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, override_operator
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
@@ -536,4 +536,4 @@ def _check_index(entry: Any, accepted: tuple[type, ...] = (int,)) -> None:
         raise TypeError(f"{_SLICE_TYPE_ERROR}, got {entry!r}")
 
 
-Tensor._override_operator("__getitem__", slice_of)
+override_operator(Tensor, "__getitem__", slice_of)

@@ -44,7 +44,7 @@ LOSS_REDUCTION = "reduction of the last loss"
 
 def current() -> Context | None:
     """Return the current context of this thread; None without a strategy."""
-    contexts = get_default_graph()._of_thread.distribution
+    contexts = get_default_graph().scopes.of_thread.distribution
     return contexts[-1] if contexts else None
 
 
@@ -61,7 +61,7 @@ def component() -> int | None:
 @contextlib.contextmanager
 def entered(context: Context) -> Iterator[None]:
     """Make a context the current one in the ``with`` block."""
-    thread = get_default_graph()._of_thread
+    thread = get_default_graph().scopes.of_thread
     outer = thread.distribution
     thread.distribution = (*outer, context)
     try:

@@ -22,7 +22,7 @@ from gpuplace.dtypes import int64
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_control, context_of, set_context, update_input
 from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow import control, control_flow_util
@@ -50,7 +50,7 @@ class CondContext(ControlFlowContext):
         self.branch = branch
         self._values.update((pred, pivot))
         self._external_values[pred] = pred
-        pivot.op._set_control_flow_context(self)
+        set_context(pivot.op, self)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """Return the branch as a ``CondContextDef``.
@@ -116,7 +116,7 @@ class CondContext(ControlFlowContext):
             if self.outer_context is not None:
                 self.outer_context.AddInnerOp(substitute.op)
         substitute.op.graph.prevent_fetching(substitute.op)
-        substitute.op._set_control_flow_context(self)
+        set_context(substitute.op, self)
         self._add_known_value(substitute)
         self._external_values[val] = substitute
         return substitute
@@ -128,18 +128,18 @@ class CondContext(ControlFlowContext):
     def _add_inside(self, op: Operation) -> None:
         if not op.inputs:
             self._remove_external_control_edges(op)
-            if not any(self.contains(item._get_control_flow_context()) for item in op.control_inputs):
-                op._add_control_input(self.pivot.op)
+            if not any(self.contains(context_of(item)) for item in op.control_inputs):
+                add_control(op, self.pivot.op)
         else:
             for index, tensor in enumerate(op.inputs):
                 if op.type == "Merge" and tensor.op.type == "NextIteration":
                     continue
                 substitute = self.AddValue(tensor)
                 if substitute is not tensor:
-                    op._update_input(index, substitute)
+                    update_input(op, index, substitute)
             self._remove_external_control_edges(op)
             if op.type in op.graph.functions or op.type == "SymbolicGradient":
-                op._add_control_input(self.pivot.op)
+                add_control(op, self.pivot.op)
         for tensor in op.outputs:
             self._add_known_value(tensor)
         if self.outer_context is not None or not is_exit(op):

@@ -20,7 +20,8 @@ from typing import Any
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.op_sets import ENTERS, EXITS, SWITCHES
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_controls, context_of, drop_controls
+from gpuplace.graph.scopes import building_context, set_building_context
 from gpuplace.typing import TensorLike
 
 
@@ -100,7 +101,7 @@ class ControlFlowContext:
     def __init__(self, name: str) -> None:
         graph = get_default_graph()
         self.name = graph.unique_name(name)
-        self.outer_context: ControlFlowContext | None = graph._get_control_flow_context()
+        self.outer_context: ControlFlowContext | None = building_context(graph)
         self._nested_contexts: list[ControlFlowContext] = []
         if self.outer_context is not None:
             self.outer_context._nested_contexts.append(self)
@@ -113,12 +114,12 @@ class ControlFlowContext:
     def Enter(self) -> None:  # noqa: N802 - TensorFlow's name, as are the following
         """Start building the context."""
         graph = get_default_graph()
-        self._before.append(graph._get_control_flow_context())
-        graph._set_control_flow_context(self)
+        self._before.append(building_context(graph))
+        set_building_context(graph, self)
 
     def Exit(self) -> None:  # noqa: N802
         """Stop building the context."""
-        get_default_graph()._set_control_flow_context(self._before.pop())
+        set_building_context(get_default_graph(), self._before.pop())
 
     def AddName(self, tensor: Tensor) -> None:  # noqa: N802
         """Make a value known inside."""
@@ -182,8 +183,8 @@ class ControlFlowContext:
         inside = [item for item in controls if _output_loop(item) is loop]
         outside = [item for item in controls if item not in inside]
         if outside:
-            op._remove_all_control_inputs()
-            op._add_control_inputs(inside)
+            drop_controls(op)
+            add_controls(op, inside)
         return inside, outside
 
     def check_use(self, source: Operation, op: Operation) -> None:
@@ -192,7 +193,7 @@ class ControlFlowContext:
         Raises:
             ValueError: ``source`` is in a loop that ``op`` is not in.
         """
-        context, source_context = op._get_control_flow_context(), output_context(source)
+        context, source_context = context_of(op), output_context(source)
         if source_context is None or context is source_context:
             return
         loop, source_loop = _loop_of(context), _loop_of(source_context)
@@ -225,7 +226,7 @@ def _may_use(loop: Any, source_loop: Any) -> bool:
 
 def output_context(op: Operation) -> Any:
     """Return the context of an operation's outputs: for ``Exit``, the one around the loop."""
-    context = op._get_control_flow_context()
+    context = context_of(op)
     return context.outer_context if context is not None and is_exit(op) else context
 
 
@@ -239,14 +240,14 @@ def _output_loop(op: Operation) -> Any:
 
 def while_context_of(op: Operation) -> Any:
     """Return the loop that an operation is in, or None."""
-    return _loop_of(op._get_control_flow_context())
+    return _loop_of(context_of(op))
 
 
 def is_cond_switch(op: Operation) -> bool:
     """Return whether a ``Switch`` belongs to a conditional, and not to a loop."""
     for output in op.outputs:
         for consumer in output.consumers():
-            context = consumer._get_control_flow_context()
+            context = context_of(consumer)
             if is_enter(consumer) and context is not None:
                 context = context.outer_context
             if context is None or not context.IsCondContext():
@@ -256,5 +257,5 @@ def is_cond_switch(op: Operation) -> bool:
 
 def is_loop_switch(op: Operation) -> bool:
     """Return whether an operation is the ``Switch`` of a loop variable."""
-    context = op._get_control_flow_context()
+    context = context_of(op)
     return op.type in SWITCHES and context is not None and context.IsWhileContext() and not is_cond_switch(op)

@@ -11,7 +11,8 @@ from typing import Any
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph, name_scope
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, context_of, update_input
+from gpuplace.graph.scopes import building_context
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.flow.context import colocated_switch, merge, output_context, switch
@@ -27,13 +28,13 @@ from gpuplace.typing import TensorLike
 @gradient("Switch", "RefSwitch")
 def _switch_grad(op: Operation, *grad: Any) -> Any:
     """Gradient of a switch. A loop's switch is visited twice: first to make the merge, then to close the loop to it."""
-    context = op._get_control_flow_context()
+    context = context_of(op)
     if isinstance(context, WhileContext):
-        state = get_default_graph()._get_control_flow_context().grad_state
+        state = building_context(get_default_graph()).grad_state
         merged = state.merges.get(op)
         if merged is not None:
             if grad[1] is not None:
-                merged.op._update_input(1, next_iteration(grad[1]))
+                update_input(merged.op, 1, next_iteration(grad[1]))
             return None, None
         if grad[0] is None:
             return None, None
@@ -72,7 +73,7 @@ def _as_slices(grad: Tensor) -> IndexedSlices:
 @gradient("Merge", "RefMerge")
 def _merge_grad(op: Operation, grad: TensorLike, _: Any) -> Any:
     context = output_context(op.inputs[0].op)
-    building = get_default_graph()._get_control_flow_context()
+    building = building_context(get_default_graph())
     if isinstance(context, WhileContext):
         return colocated_switch(grad, building.pivot)
     if context is not None:
@@ -96,10 +97,10 @@ def _switched(grad: TensorLike, pred: Tensor) -> Any:
 
 @gradient("Exit", "RefExit")
 def _exit_grad(op: Operation, grad: Any) -> Any:
-    context = get_default_graph()._get_control_flow_context()
+    context = building_context(get_default_graph())
     if not context.back_prop:
         return None
-    if op._get_control_flow_context().grad_state is not None:
+    if context_of(op).grad_state is not None:
         raise TypeError("Second-order gradient for while loops not supported.")
     if isinstance(grad, IndexedSlices):
         raise TypeError(f"Type {type(grad)} not supported")
@@ -118,7 +119,7 @@ def _next_iteration_grad(op: Operation, grad: TensorLike) -> Any:
 
 @gradient("Enter", "RefEnter")
 def _enter_grad(op: Operation, grad: Any) -> Any:
-    context = get_default_graph()._get_control_flow_context()
+    context = building_context(get_default_graph())
     if not context.back_prop or context.grad_state is None:
         return grad
     if op.attrs["is_constant"]:

@@ -23,7 +23,8 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.op_sets import IDENTITY_OPS, SWITCHES
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_control, context_of, set_context, update_input
+from gpuplace.graph.scopes import building_context
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.context import (
     colocated_switch,
@@ -134,8 +135,8 @@ class LoopGradient:
         if self._forward_sync is None:
             with get_default_graph().control_dependencies(None):
                 self._forward_sync = apply_op("ControlTrigger", "f_sync")
-            self._forward_sync._set_control_flow_context(self.forward_context)
-            self.forward_index.op._add_control_input(self._forward_sync)
+            set_context(self._forward_sync, self.forward_context)
+            add_control(self.forward_index.op, self._forward_sync)
         return self._forward_sync
 
     @property
@@ -144,8 +145,8 @@ class LoopGradient:
         if self._grad_sync is None:
             with get_default_graph().control_dependencies(None):
                 self._grad_sync = apply_op("ControlTrigger", "b_sync")
-            self._grad_sync._set_control_flow_context(self.grad_context)
-            self.grad_index.op._add_control_input(self._grad_sync)
+            set_context(self._grad_sync, self.grad_context)
+            add_control(self.grad_index.op, self._grad_sync)
             if self.grad_context.outer_context is not None:
                 self.grad_context.outer_context.AddInnerOp(self._grad_sync)
         return self._grad_sync
@@ -160,7 +161,7 @@ class LoopGradient:
             dead_branch: whether the value is live in the branch opposite to its conditional's.
         """
         graph = self.forward_index.graph
-        current = graph._get_control_flow_context()
+        current = building_context(graph)
         forward = self.forward_context
         with graph.control_dependencies(None):
             with inside(current), graph.colocate_with(value.op):
@@ -175,16 +176,16 @@ class LoopGradient:
             if context is forward:
                 with inside(forward):
                     pushed = push()
-                self.forward_index.op._add_control_input(pushed)
+                add_control(self.forward_index.op, pushed)
             else:
                 if not context.IsCondContext():
                     raise TypeError(f"value_ctxt is not a CondContext: {context}")
                 with inside(context.outer_context if dead_branch else context):
                     pushed = push()
                 if dead_branch:
-                    pushed._set_control_flow_context(context)
-                self.forward_sync._add_control_input(pushed)
-            pushed._add_control_input(self.forward_index.op.inputs[0].op)
+                    set_context(pushed, context)
+                add_control(self.forward_sync, pushed)
+            add_control(pushed, self.forward_index.op.inputs[0].op)
         return stack
 
     def AddBackpropAccumulatedValue(  # noqa: N802
@@ -197,8 +198,8 @@ class LoopGradient:
             value: the value that was pushed.
             dead_branch: as for ``AddForwardAccumulator``.
         """
-        around, branch = history.op._get_control_flow_context(), None
-        context = value.op._get_control_flow_context()
+        around, branch = context_of(history.op), None
+        context = context_of(value.op)
         while context is not None and context is not around:
             if context.IsCondContext():
                 branch = context
@@ -215,7 +216,7 @@ class LoopGradient:
             popped = new("StackPopV2", handle=history, elem_type=value.dtype.base_dtype)
             popped.set_shape(value.shape)
         if self.grad_context.parallel_iterations > 1:
-            self.grad_sync._add_control_input(popped.op)
+            add_control(self.grad_sync, popped.op)
         return popped
 
     def GetRealValue(self, value: Tensor) -> Tensor:  # noqa: N802
@@ -273,7 +274,7 @@ def add_ring(
     merged = merge([entered, entered], name=merge_name)[0]
     leaving, continuing = switch(merged, context.pivot)
     going_on = next_iteration(step(continuing))
-    merged.op._update_input(1, going_on)
+    update_input(merged.op, 1, going_on)
     left = exit_loop(leaving, name=name)
     context.loop_exits.append(left)
     context.ExitResult([left])
@@ -284,7 +285,7 @@ def _add_forward_counter(forward: WhileContext, outer: LoopGradient | None) -> t
     """Count the iterations of the forward loop; return their number and the index."""
     zero = constant.constant(0, name="f_count")
     if outer is not None:
-        zero.op._add_control_input(outer.forward_index.op.inputs[0].op)
+        add_control(zero.op, outer.forward_index.op.inputs[0].op)
     with inside(forward):
         return add_ring(forward, zero, lambda index: elementwise.add(index, 1), "f_count")
 
@@ -303,11 +304,11 @@ def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradi
         index = elementwise.subtract(continuing, one)
         context._pivot_for_body = index
         going_on = next_iteration(index)
-        merged.op._update_input(1, going_on)
+        update_input(merged.op, 1, going_on)
         zero = exit_loop(leaving, name="b_count")
         context.loop_exits.append(zero)
         if outer is not None:
-            outer.grad_sync._add_control_input(zero.op)
+            add_control(outer.grad_sync, zero.op)
         context.ExitResult([zero])
     return going_on
 
@@ -373,7 +374,7 @@ class LoopGradients:
 
     def zeros_for_exit(self, left: Tensor) -> Tensor:
         """Return zeros for the gradient of an unused loop result."""
-        forward = left.op._get_control_flow_context()
+        forward = context_of(left.op)
         outer, is_known = self._around(forward), left.shape.is_fully_defined()
         if outer is None:
             if is_known:
@@ -404,7 +405,7 @@ class LoopGradients:
             for merged in state.merges.values():
                 entered, other = merged.op.inputs
                 if entered is other:
-                    merged.op._update_input(1, _zero_next(state, entered))
+                    update_input(merged.op, 1, _zero_next(state, entered))
 
 
 def _zero_next(state: LoopGradient, entered: Tensor) -> Tensor:
@@ -421,7 +422,7 @@ def _zero_next(state: LoopGradient, entered: Tensor) -> Tensor:
 
 def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
     is_dead = op.type in SWITCHES
-    context = op._get_control_flow_context()
+    context = context_of(op)
     if value.shape.is_fully_defined():
         zeros = constant.constant(0, shape=value.shape.as_list(), dtype=value.dtype)
         if is_dead:
@@ -431,8 +432,8 @@ def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
         with inside(context.outer_context):
             value = colocated_switch(op.inputs[0], context.pred)[1 - context.branch]
             shape = shape_of(value)
-        value.op._set_control_flow_context(context)
-        shape.op._set_control_flow_context(context)
+        set_context(value.op, context)
+        set_context(shape.op, context)
     else:
         with inside(context):
             shape = shape_of(value)
@@ -444,7 +445,7 @@ def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
 def zeros_of(op: Operation, index: int) -> Tensor:
     """Return zeros for an output of an operation outside loops."""
     value = op.outputs[index]
-    context = op._get_control_flow_context()
+    context = context_of(op)
     if op.type not in SWITCHES or context is None:
         if value.dtype.base_dtype.name == "resource":
             return constant.zeros(new("VariableShape", input=value), zeros_dtype(value))

@@ -6,7 +6,7 @@ Source: tensorflow/python/ops/control_flow_ops.py (AddBackpropAccumulator, AddBa
 
 from __future__ import annotations
 
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, update_input
 from gpuplace.ops.array import constant, joining
 from gpuplace.ops.flow.context import merge, switch
 from gpuplace.ops.flow.loop_gradients import add_ring, inside, outside, shape_of
@@ -70,7 +70,7 @@ def add_slices_accumulator(context: WhileContext, op: Operation, grad: IndexedSl
     if dense_shape is not None:
         totals.append(elementwise.maximum(dense_shape, switched[2][1]))
     for ours, going_on in zip(merged, [next_iteration(total) for total in totals], strict=True):
-        ours.op._update_input(1, going_on)
+        update_input(ours.op, 1, going_on)
     left = [exit_loop(theirs, name="b_acc") for theirs, _ in switched]
     context.loop_exits.extend(left)
     context.ExitResult(left)

@@ -23,8 +23,8 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_sets import METADATA_OPS
-from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.scopes import control_inputs_for
+from gpuplace.graph.operation import Operation, Tensor, add_controls, context_of, set_context, update_input
+from gpuplace.graph.scopes import building_context, control_inputs_for
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow import control_flow_util
@@ -159,7 +159,7 @@ class WhileContext(ControlFlowContext):
 
     def AddValue(self, val: Tensor) -> Tensor:  # noqa: N802
         """See ``ControlFlowContext``."""
-        if val in self._values or val.op._get_control_flow_context() is self:
+        if val in self._values or context_of(val.op) is self:
             return self._external_values.get(val, val)
         self._values.add(val)
         graph = get_default_graph()
@@ -180,7 +180,7 @@ class WhileContext(ControlFlowContext):
 
     def _from_forward_loop(self, val: Tensor) -> Tensor | None:
         """Return the substitute for a value of the forward loop."""
-        context = get_default_graph()._get_control_flow_context()
+        context = building_context(get_default_graph())
         loop = None if context is None else context.GetWhileContext()
         if loop is None or loop.grad_state is None:
             return None
@@ -199,15 +199,15 @@ class WhileContext(ControlFlowContext):
         loop_around = None if around is None else around.GetWhileContext()
         for tensor in entered:
             entered_ops = []
-            for op in control_inputs_for(graph._stacks().controls, [tensor.op.inputs[0]]):
+            for op in control_inputs_for(graph.scopes.stacks().controls, [tensor.op.inputs[0]]):
                 context, input_context = around, output_context(op)
                 while context is not input_context and context is not None and context is not loop_around:
                     context = context.outer_context
                 if context is input_context:
                     entered_ops.append(op)
-            tensor.op._set_control_flow_context(self)
-            tensor.op._add_control_inputs(entered_ops)
-            for scope in graph._stacks().controls:
+            set_context(tensor.op, self)
+            add_controls(tensor.op, entered_ops)
+            for scope in graph.scopes.stacks().controls:
                 scope.add_op(tensor.op)
 
     # Operations inside
@@ -215,12 +215,12 @@ class WhileContext(ControlFlowContext):
     def add_op(self, op: Operation) -> None:
         """See ``ControlFlowContext``."""
         if op.type in METADATA_OPS:  # metadata of a forward loop's value is better computed there
-            context = get_default_graph()._get_control_flow_context()
+            context = building_context(get_default_graph())
             loop = None if context is None else context.GetWhileContext()
             if loop is not None and loop.grad_state is not None:
                 if while_context_of(op.inputs[0].op) is loop.grad_state.forward_context:
-                    there = op.inputs[0].op._get_control_flow_context()
-                    op._set_control_flow_context(there)
+                    there = context_of(op.inputs[0].op)
+                    set_context(op, there)
                     there._add_inside(op)
                     return
         self._add_inside(op)
@@ -235,7 +235,7 @@ class WhileContext(ControlFlowContext):
             for index, tensor in enumerate(op.inputs):
                 substitute = self.AddValue(tensor)
                 if substitute is not tensor:
-                    op._update_input(index, substitute)
+                    update_input(op, index, substitute)
             _, outside = self._remove_external_control_edges(op)
             if not op.control_inputs and all(is_loop_invariant(tensor.op) for tensor in op.inputs):
                 self._wait_for_pivot(op)
@@ -245,7 +245,7 @@ class WhileContext(ControlFlowContext):
                 self.Enter()
                 waiting = [reshaping.identity(item.outputs[0]).op for item in outside if item.outputs]
                 self.Exit()
-            op._add_control_inputs(waiting)
+            add_controls(op, waiting)
         if self.outer_context is not None or not is_exit(op):
             graph.prevent_fetching(op)
             for tensor in op.outputs:
@@ -256,7 +256,7 @@ class WhileContext(ControlFlowContext):
     def _wait_for_pivot(self, op: Operation) -> None:
         pivot = self.GetControlPivot()
         assert pivot is not None
-        op._add_control_input(pivot.op)
+        add_controls(op, [pivot.op])
 
     # Building
 
@@ -319,7 +319,7 @@ class WhileContext(ControlFlowContext):
         for first, result in zip(merged, results, strict=True):
             going_on = next_iteration(result)
             _check_shape_is_kept(first, going_on)
-            first.op._update_input(1, going_on)
+            update_input(first.op, 1, going_on)
         exits = [exit_loop(second) for second, _ in switched]
         self.loop_exits = exits
         self.ExitResult(exits)
@@ -342,7 +342,7 @@ class WhileContext(ControlFlowContext):
         if pivot is not None:
             for tensor in entered:
                 if is_loop_invariant(tensor.op.inputs[0].op):
-                    tensor.op._add_control_input(pivot.op)
+                    add_controls(tensor.op, [pivot.op])
         _set_shapes(tensors, entered, shapes)
         self._fix_controls(entered)
         self._values = set(entered)

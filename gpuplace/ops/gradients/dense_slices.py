@@ -13,7 +13,7 @@ from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
 
 
-def _as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
+def as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
     """Return a tensor as ``IndexedSlices``.
 
     Args:
@@ -31,7 +31,7 @@ def _as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
     return IndexedSlices(x, constant.range(0, shape[0]), shape)
 
 
-def _as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[IndexedSlices]:
+def as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[IndexedSlices]:
     """Return tensors as ``IndexedSlices`` whose positions have one type.
 
     Args:
@@ -43,7 +43,7 @@ def _as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[I
     """
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
-    slices = [_as_indexed_slices(item, optimize) for item in inputs]
+    slices = [as_indexed_slices(item, optimize) for item in inputs]
     if len({item.indices.dtype for item in slices}) <= 1:
         return slices
     return [

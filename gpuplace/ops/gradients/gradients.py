@@ -20,13 +20,14 @@ from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import graph_for, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, SWITCHES
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, context_of
+from gpuplace.graph.scopes import building_context
 from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.context import is_exit, is_loop_switch
 from gpuplace.ops.flow.loop_gradients import LoopGradients, zeros_of
-from gpuplace.ops.gradients.dense_slices import _as_indexed_slices_list
+from gpuplace.ops.gradients.dense_slices import as_indexed_slices_list
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import find_gradient, skipping
 from gpuplace.ops.support import new
@@ -377,10 +378,10 @@ class _Walk:
 
     def _check_not_through_loop_variable(self, op: Operation) -> None:
         """Raise ValueError if the walk leaves an iteration of a loop through a loop variable."""
-        context = op._get_control_flow_context()
+        context = context_of(op)
         if op.type not in SWITCHES or context is None or not context.IsWhileContext():
             return
-        if context is not self.graph._get_control_flow_context():
+        if context is not building_context(self.graph):
             return
         seen: set[Operation] = set()
         queue = deque([op])
@@ -571,6 +572,6 @@ def sum_of_slices(gradients_of_one: Sequence[Gradient]) -> Gradient:
     """Sum gradients some of which are slices; if all are, return their concatenation."""
     if any(isinstance(gradient, Tensor) for gradient in gradients_of_one):
         return new("AddN", inputs=list(gradients_of_one))
-    slices = _as_indexed_slices_list(list(gradients_of_one))
+    slices = as_indexed_slices_list(list(gradients_of_one))
     values = joining.concat([part.values for part in slices], 0)
     return IndexedSlices(values, joining.concat([part.indices for part in slices], 0), slices[0].dense_shape)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor, name_scope
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, override_operator
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import not_differentiable
@@ -404,14 +404,14 @@ not_differentiable(
 
 
 def _comparison_operator(operator: str, function: Callable[..., Tensor]) -> None:
-    Tensor._override_operator(operator, lambda x, y: function(x, y))
+    override_operator(Tensor, operator, lambda x, y: function(x, y))
 
 
 _comparison_operator("__lt__", less)
 _comparison_operator("__le__", less_equal)
 _comparison_operator("__gt__", greater)
 _comparison_operator("__ge__", greater_equal)
-Tensor._override_operator("__invert__", lambda x: logical_not(x))
+override_operator(Tensor, "__invert__", lambda x: logical_not(x))
 
 
 def _logical_operator(name: str, function: Callable[..., Tensor]) -> None:
@@ -423,8 +423,8 @@ def _logical_operator(name: str, function: Callable[..., Tensor]) -> None:
         with name_scope(None, name, [x, y]) as scope:
             return function(convert_to_tensor(x, y.dtype.base_dtype, name="x"), y, name=scope)
 
-    Tensor._override_operator(f"__{name}__", forward)
-    Tensor._override_operator(f"__r{name}__", backward)
+    override_operator(Tensor, f"__{name}__", forward)
+    override_operator(Tensor, f"__r{name}__", backward)
 
 
 _logical_operator("and", logical_and)

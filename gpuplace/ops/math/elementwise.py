@@ -17,7 +17,7 @@ from gpuplace.dtypes import as_dtype, string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_scope
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, override_operator
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.ops.array.constant import ones_like, zeros_like
@@ -189,10 +189,7 @@ def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
         return new("Mul", x=grad, y=op.inputs[1]), new("Mul", x=grad, y=op.inputs[0])
     conjugates = _conjugates_of(op)
     return reduced_gradients(
-        op,
-        grad,
-        lambda: new("Mul", x=grad, y=conjugates()[1]),
-        lambda: new("Mul", x=conjugates()[0], y=grad),
+        op, grad, lambda: new("Mul", x=grad, y=conjugates()[1]), lambda: new("Mul", x=conjugates()[0], y=grad)
     )
 
 
@@ -791,8 +788,8 @@ def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
             x = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
             return function(x, y, name=scope)
 
-    Tensor._override_operator(f"__{name}__", forward)
-    Tensor._override_operator(f"__r{name}__", backward)
+    override_operator(Tensor, f"__{name}__", forward)
+    override_operator(Tensor, f"__r{name}__", backward)
 
 
 def _multiply_operator(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:

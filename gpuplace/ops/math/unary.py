@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, name_scope
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, override_operator
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.pieces import mapped
@@ -606,7 +606,7 @@ def _conj_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("Conj", input=grad)
 
 
-Tensor._override_operator("__abs__", abs)
+override_operator(Tensor, "__abs__", abs)
 
 
-Tensor._override_operator("__neg__", negative)
+override_operator(Tensor, "__neg__", negative)

@@ -14,6 +14,7 @@ from gpuplace.dtypes import int32
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Tensor
+from gpuplace.graph.scopes import building_context
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, joining, reshaping, sequence
 from gpuplace.ops.array.constant import range as range_of
@@ -75,7 +76,7 @@ def _state_dtype(dtype: Any, state: Any) -> Any:
 
 def cache_beside(scope: Any) -> None:
     """Cache variables on their own devices, read once outside loops."""
-    context = get_default_graph()._get_control_flow_context()
+    context = building_context(get_default_graph())
     outside = context is None or context.GetWhileContext() is None
     if outside and scope.caching_device is None:
         scope.set_caching_device(lambda op: op.device)

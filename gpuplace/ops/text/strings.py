@@ -32,15 +32,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _texts(xp: ArrayModule, values: list[bytes], shape: tuple[int, ...]) -> Array:
-    result = xp.empty(len(values), object)
+def _texts(xp: ArrayModule, values: list[Any], shape: tuple[int, ...], dtype: Any = object) -> Array:
+    result = xp.empty(len(values), dtype)
     for index, value in enumerate(values):
         result[index] = value
     return result.reshape(shape)
 
 
-def _each(xp: Any, x: Any, function: Callable[[bytes], bytes]) -> Any:
-    return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape)
+def each_string(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
+    """Return the results of a function of each string, as an array of the same shape."""
+    return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape, dtype)
 
 
 def string_join(inputs: TensorsLike, separator: str = "", name: str | None = None) -> Tensor:
@@ -260,7 +261,7 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
 
 @compute("StringStrip")
 def _string_strip(xp: ArrayModule, input: Array) -> Array:
-    return _each(xp, input, bytes.strip)
+    return each_string(xp, input, bytes.strip)
 
 
 def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
@@ -295,9 +296,9 @@ def string_upper(input: TensorLike, encoding: str = "", name: str | None = None)
 def _string_case(xp: ArrayModule, input: Array, *, encoding: bytes, ctx: Any) -> Array:
     lower = ctx.op.type == "StringLower"
     if not encoding:
-        return _each(xp, input, bytes.lower if lower else bytes.upper)
+        return each_string(xp, input, bytes.lower if lower else bytes.upper)
     change = str.lower if lower else str.upper
-    return _each(xp, input, lambda text: change(text.decode("utf-8")).encode("utf-8"))
+    return each_string(xp, input, lambda text: change(text.decode("utf-8")).encode("utf-8"))
 
 
 def substr(

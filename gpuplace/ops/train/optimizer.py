@@ -576,7 +576,7 @@ def _target(variable: Any) -> Tensor:
     if isinstance(variable, ResourceVariable):
         return variable.handle
     if isinstance(variable, Variable):
-        return variable._ref()
+        return convert_to_tensor(variable, as_ref=True)
     if isinstance(variable, Tensor):
         return variable
     raise NotImplementedError("Trying to optimize unsupported type ", variable)

@@ -13,7 +13,13 @@ from gpuplace.ops.distribute.contexts import beside
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
-from gpuplace.ops.variables.variables import RefVariable, SaveSliceInfo, Variable
+from gpuplace.ops.variables.variables import (
+    RefVariable,
+    SaveSliceInfo,
+    Variable,
+    set_slice_info,
+    slice_info_of,
+)
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike
 
@@ -105,12 +111,13 @@ def _create(
                 validate_shape=validate_shape,
             )
         scope.partitioner = partitioner
-    whole = primary._save_slice_info if isinstance(primary, Variable) else None
+    whole = slice_info_of(primary) if isinstance(primary, Variable) else None
     if whole is not None:
         own_name = slot.op.name.removeprefix(f"{primary.op.name}/")
-        slot._set_save_slice_info(
+        set_slice_info(
+            slot,
             SaveSliceInfo(
                 f"{whole.full_name}/{own_name}", whole.full_shape, whole.var_offset, whole.var_shape
-            )
+            ),
         )
     return slot

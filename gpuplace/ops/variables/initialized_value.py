@@ -17,7 +17,7 @@ from typing import Any
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_sets import VARIABLE_OPS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, update_input
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.shape_rules import require_rank
@@ -50,7 +50,7 @@ def value_if_initialized(variable: Any) -> Tensor:
             with graph.name_scope("Read"), graph.device(source.device):
                 read = apply_op("ReadVariableOp", resource=source, dtype=variable.dtype)
         switched = _switch(source, pred, read.name)
-        read._update_input(0, switched.outputs[1])
+        update_input(read, 0, switched.outputs[1])
         if not source.dtype.is_ref_dtype:
             value = apply_op("Identity", input=read.outputs[0]).outputs[0]
         other = _switch(variable.initial_value, pred, None)

@@ -22,6 +22,7 @@ from gpuplace.dtypes import DType
 from gpuplace.graph.convert import get_default_graph, register_tensor_conversion_function
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import joining, reshaping
+from gpuplace.ops.variables.variables import slice_info_of
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, ShapeLike
 
@@ -53,12 +54,7 @@ class PartitionedVariable:
     """
 
     def __init__(
-        self,
-        name: str,
-        shape: Any,
-        dtype: DType,
-        variable_list: Sequence[Any],
-        partitions: Sequence[int],
+        self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Any], partitions: Sequence[int]
     ) -> None:
         if not isinstance(variable_list, (list, tuple)):
             raise TypeError(f"variable_list is not a list or tuple: {variable_list}")
@@ -68,8 +64,8 @@ class PartitionedVariable:
             raise ValueError(f"partition values must be positive: {partitions}")
         if not variable_list:
             raise ValueError("variable_list may not be empty")
-        slices = [variable._get_save_slice_info() for variable in variable_list]
-        if not all(slices):
+        slices = [info for one in variable_list if (info := slice_info_of(one)) is not None]
+        if len(slices) < len(variable_list):
             names = [variable.name for variable in variable_list]
             raise ValueError(f"All variables must have a save_slice_info available: {names}")
         if len(shape) != len(partitions):
@@ -83,7 +79,8 @@ class PartitionedVariable:
         self._shape = as_shape(shape)
         self._dtype = dtype
         self._partitions = list(partitions)
-        self._variable_list = sorted(variable_list, key=lambda item: item._get_save_slice_info().var_offset)
+        in_order = sorted(zip(slices, variable_list, strict=True), key=lambda pair: pair[0].var_offset)
+        self._variable_list = [variable for _, variable in in_order]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._variable_list)

@@ -18,6 +18,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, graph_for, name_scope
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
+from gpuplace.graph.scopes import attr_scope
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.variables.initialized_value import guarded_initial_value
 from gpuplace.ops.variables.resource_state import (
@@ -31,7 +32,7 @@ from gpuplace.ops.variables.resource_state import (
     var_handle_op,
     var_is_initialized_op,
 )
-from gpuplace.ops.variables.variables import Variable, _kinds, check_outside_of_control_flow
+from gpuplace.ops.variables.variables import Variable, check_outside_of_control_flow, variable_classes
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -80,7 +81,7 @@ class ResourceVariable(Variable):
         validate_shape: bool,
     ) -> None:
         name = name_from_scope_name(scope)
-        with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+        with attr_scope(graph, {CLASS_ATTR: (f"loc:@{name}".encode(),)}):
             with graph.name_scope("Initializer"), graph.device(None):
                 value = initial_value() if callable(initial_value) else initial_value
                 self._initial_value = convert_to_tensor(value, dtype, name="initial_value")
@@ -371,7 +372,7 @@ class _UnreadVariable(ResourceVariable):
             return read_variable_op(self._handle, self._dtype)
 
 
-_kinds["resource"] = ResourceVariable
+variable_classes["resource"] = ResourceVariable
 
 
 def is_resource_variable(variable: Any) -> bool:

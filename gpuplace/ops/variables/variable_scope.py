@@ -28,7 +28,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.ops.variables.variable_store import ReuseMode, VariableStore
 from gpuplace.ops.variables.variables import (
-    _SCOPE_KEY,
+    SCOPE_KEY,
     VariableAggregation,
     VariableSynchronization,
     trainable_with,
@@ -319,7 +319,7 @@ def _store(key: tuple[str], make: type[Store]) -> Store:
 
 
 def _scope_store() -> _ScopeStore:
-    return _store(_SCOPE_KEY, _ScopeStore)
+    return _store(SCOPE_KEY, _ScopeStore)
 
 
 def _get_default_variable_store() -> VariableStore:
@@ -714,12 +714,12 @@ def variable_creator_scope(variable_creator: Function, priority: int = 100) -> I
         RuntimeError: the block ends before a creator scope opened within it.
     """
     graph = get_default_graph()
-    outer = graph._of_thread.variable_creators
+    outer = graph.scopes.of_thread.variable_creators
     inner = tuple(sorted([*outer, (priority, variable_creator)], key=lambda item: item[0]))
-    graph._of_thread.variable_creators = inner
+    graph.scopes.of_thread.variable_creators = inner
     try:
         yield
     finally:
-        if graph._of_thread.variable_creators is not inner:
+        if graph.scopes.of_thread.variable_creators is not inner:
             raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
-        graph._of_thread.variable_creators = outer
+        graph.scopes.of_thread.variable_creators = outer

@@ -32,6 +32,7 @@ from gpuplace.ops.variables.variables import (
     Variable,
     VariableAggregation,
     VariableSynchronization,
+    set_slice_info,
     trainable_with,
 )
 from gpuplace.shapes import TensorShape, as_shape
@@ -219,7 +220,7 @@ class VariableStore:
                 reuse=reuse,
                 **arguments,
             )
-            part._set_save_slice_info(SaveSliceInfo(name, sizes, offset, part_sizes))
+            set_slice_info(part, SaveSliceInfo(name, sizes, offset, part_sizes))
             parts.append(part)
         variable = PartitionedVariable(name, shape, dtype, parts, partitions)
         self.partitioned[name] = variable

@@ -28,8 +28,8 @@ from gpuplace.graph.convert import (
 )
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.operation import CLASS_ATTR, Operation, Reference, Tensor
-from gpuplace.graph.scopes import OuterDevices
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Reference, Tensor, context_of
+from gpuplace.graph.scopes import OuterDevices, attr_scope
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.graph.traced_graph import init_scope, lifted
 from gpuplace.ops.array import reshaping, slicing
@@ -39,6 +39,7 @@ from gpuplace.ops.tracking.base import VARIABLE_VALUE_KEY, Trackable
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
 from gpuplace.ops.variables.scatter import METHODS
+from gpuplace.process import PROCESS
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
 from gpuplace.typing import DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
 
@@ -71,29 +72,45 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_TOWER = 3
 
 
-_SCOPE_KEY = ("__varscope",)
+SCOPE_KEY = ("__varscope",)
 """Collection in which a graph keeps its variable scope; see ``variable_scope``."""
 
-_resource_by_default = False
-_kinds: dict[str, type[Variable]] = {}
+variable_classes: dict[str, type[Variable]] = {}
 """Implementations of ``Variable``: ``"ref"`` and ``"resource"``."""
+
+
+def slice_info_of(variable: Variable) -> SaveSliceInfo | None:
+    """Return the slice of a partitioned variable that a variable is; None for a whole variable.
+
+    Args:
+        variable: the variable.
+    """
+    return variable._save_slice_info
+
+
+def set_slice_info(variable: Variable, save_slice_info: SaveSliceInfo | None) -> None:
+    """Set the slice of a partitioned variable that a variable is, for savers.
+
+    Args:
+        variable: the variable.
+        save_slice_info: the slice.
+    """
+    variable._save_slice_info = save_slice_info
 
 
 def enable_resource_variables() -> None:
     """Make variables resource variables by default."""
-    global _resource_by_default
-    _resource_by_default = True
+    PROCESS.resource_variables = True
 
 
 def disable_resource_variables() -> None:
     """Make variables reference variables by default."""
-    global _resource_by_default
-    _resource_by_default = False
+    PROCESS.resource_variables = False
 
 
 def resource_variables_enabled() -> bool:
     """Return whether variables are resource variables by default."""
-    return _resource_by_default
+    return PROCESS.resource_variables
 
 
 class SaveSliceInfo:
@@ -174,7 +191,7 @@ class _VariableType(type):
     """Metaclass of ``Variable``: makes variables through the creators of ``variable_creator_scope``."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = get_default_graph()._of_thread.variable_creators
+        creators = get_default_graph().scopes.of_thread.variable_creators
         make: Callable[..., Any] = super().__call__
         if cls is not Variable or not creators:
             return make(*args, **kwargs)
@@ -232,11 +249,11 @@ class Variable(Trackable, metaclass=_VariableType):
         if variable_def is not None:
             use_resource = getattr(variable_def, "is_resource", False)
         if use_resource is None:
-            scopes = get_default_graph().get_collection(_SCOPE_KEY)
+            scopes = get_default_graph().get_collection(SCOPE_KEY)
             use_resource = scopes[0].variable_scope.use_resource if scopes else None
         if use_resource is None:
-            use_resource = _resource_by_default
-        return super().__new__(_kinds["resource" if use_resource else "ref"])
+            use_resource = PROCESS.resource_variables
+        return super().__new__(variable_classes["resource" if use_resource else "ref"])
 
     def __init__(
         self,
@@ -374,13 +391,8 @@ class Variable(Trackable, metaclass=_VariableType):
 
     _save_slice_info: SaveSliceInfo | None = None
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo | None) -> None:
-        """Set the slice of a whole variable that it holds, for savers."""
-        self._save_slice_info = save_slice_info
-
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
-        """Return the slice of a whole variable that it holds; None for a whole variable."""
-        return self._save_slice_info
+    _set_save_slice_info = set_slice_info
+    _get_save_slice_info = slice_info_of
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {VARIABLE_VALUE_KEY: self}
@@ -620,7 +632,7 @@ for _method in METHODS:
 
 def check_outside_of_control_flow(name: str, initial_value: Tensor) -> None:
     """Raise ValueError for an initial value from inside a branch or loop, which an initializer cannot run."""
-    if initial_value.op._get_control_flow_context() is not None:
+    if context_of(initial_value.op) is not None:
         raise ValueError(
             f"Initializer for variable {name} is from inside a control-flow construct, such as a loop or conditional."
             " When creating a variable inside a loop or conditional, use a lambda as the initializer."
@@ -650,7 +662,7 @@ class RefVariable(Variable):
             self._variable = state.variable_op_v2(static_shape, value.dtype.base_dtype, name=scope)
 
         if callable(initial_value):
-            with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+            with attr_scope(graph, {CLASS_ATTR: (f"loc:@{name}".encode(),)}):
                 with graph.name_scope("Initializer"), graph.device(None):
                     value = convert_to_tensor(initial_value(), dtype, name="initial_value")
                 declare()
@@ -793,7 +805,7 @@ class RefVariable(Variable):
         return state._scatter(self._variable, indices, updates, use_locking, name, method=method)
 
 
-_kinds["ref"] = RefVariable
+variable_classes["ref"] = RefVariable
 
 
 def _to_tensor(

@@ -54,20 +54,7 @@ def inline(
     Raises:
         InvalidArgumentError: the function calls itself, or does not match its call.
     """
-    if function in call.functions:
-        raise InvalidArgumentError.of(
-            f"Function {function} calls itself: {' > '.join((*call.functions, function))}"
-        )
-    if function not in bodies:
-        raise InvalidArgumentError.of(f"Function {function} is not defined.")
-    least = bodies.least_size(function)
-    graph.allow(written + bodies.written)
-    graph.expect(least, call.name)
-    types = bodies.types(function, call.attrs)
-    if len(types[0]) != len(call.inputs):
-        raise InvalidArgumentError.of(
-            f"Node '{call.name}' has {len(call.inputs)} inputs, but function {function} has {len(types[0])} arguments"
-        )
+    types = _checked_types(graph, call, function, bodies, written)
     body = bodies.instance(function, call.attrs)
     prefix = f"{call.name}/"
     call.functions = (*call.functions, function)
@@ -150,6 +137,27 @@ def inline(
         graph.add(call.name, "NoOp", None, call.device, controls=[leave])
     graph.replace(call, outputs, leave)
     graph.remove(call)
+
+
+def _checked_types(
+    graph: FlowGraph, call: FlowNode, function: str, bodies: Bodies, written: int
+) -> tuple[Sequence[DTypeLike], Sequence[DTypeLike]]:
+    """Return the argument and result types of a call; InvalidArgumentError if the call cannot be inlined."""
+    if function in call.functions:
+        raise InvalidArgumentError.of(
+            f"Function {function} calls itself: {' > '.join((*call.functions, function))}"
+        )
+    if function not in bodies:
+        raise InvalidArgumentError.of(f"Function {function} is not defined.")
+    least = bodies.least_size(function)
+    graph.allow(written + bodies.written)
+    graph.expect(least, call.name)
+    types = bodies.types(function, call.attrs)
+    if len(types[0]) != len(call.inputs):
+        raise InvalidArgumentError.of(
+            f"Node '{call.name}' has {len(call.inputs)} inputs, but function {function} has {len(types[0])} arguments"
+        )
+    return types
 
 
 def _first_edge(

@@ -46,6 +46,7 @@ import numpy as np
 
 from gpuplace import release as releases
 from gpuplace.display import notebook_view
+from gpuplace.process import PROCESS
 from gpuplace.runtime.memory.allocator_text import (
     NUM_BINS,
     AllocatorStats,
@@ -71,7 +72,6 @@ _POLL_S = 0.001
 
 _logger = logging.getLogger(__name__)
 _MAX_OPTIONAL_WARNINGS = 10
-_optional_warnings = 0
 
 
 def floor_log2(number: int) -> int:
@@ -684,10 +684,9 @@ class BFCAllocator:
         _logger.warning("%s", log.splitlines()[-1])
 
     def _warn_optional(self, nbytes: int, freed_by_count: int) -> None:
-        global _optional_warnings
-        if _optional_warnings >= _MAX_OPTIONAL_WARNINGS:
+        if PROCESS.optional_memory_warnings >= _MAX_OPTIONAL_WARNINGS:
             return
-        _optional_warnings += 1
+        PROCESS.optional_memory_warnings += 1
         is_old = self.release in ("1.0", "1.4")
         _logger.warning(
             "Allocator (%s) ran out of memory trying to allocate %s%s. The caller indicates that this is not a "
@@ -703,5 +702,4 @@ class BFCAllocator:
 
 def reset_warning_counts() -> None:
     """Reset the number of warnings about optional memory, as in a new process."""
-    global _optional_warnings
-    _optional_warnings = 0
+    PROCESS.optional_memory_warnings = 0

@@ -19,10 +19,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError, NotFoundError
-from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph import Graph, register
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, context_of
 from gpuplace.graph.ready_order import ready_order
 from gpuplace.graph.shape_inference import infer_shapes
 from gpuplace.graph.signature import signature_of
@@ -77,7 +77,7 @@ class LoweredGraph(Graph):
         Args:
             op: the operation.
         """
-        return self.program._by_name.get(op.name)
+        return self.program.by_name.get(op.name)
 
     def name_in_messages(self, op: Operation) -> str:
         """Return the name of an operation in errors: that in the function it was copied from, as in TensorFlow.
@@ -96,7 +96,7 @@ class LoweredGraph(Graph):
         Raises:
             NotFoundError: There is none.
         """
-        counterpart = self._by_name.get(op.name)
+        counterpart = self.by_name.get(op.name)
         if counterpart is None:
             raise NotFoundError.of(f"TargetNodes node {op.name}: not found")
         return counterpart
@@ -112,7 +112,7 @@ class LoweredGraph(Graph):
         """
         if tensor in self._fed:
             return self._fed[tensor]
-        op = self._by_name.get(tensor.op.name)
+        op = self.by_name.get(tensor.op.name)
         if op is None or tensor.value_index >= len(op.outputs):
             raise NotFoundError.of(f"FetchOutputs node {tensor.name}: not found")
         return op.outputs[tensor.value_index]
@@ -187,20 +187,20 @@ class LoweredGraph(Graph):
     def _place(self, nodes: PlacementGraph, node: int) -> int:
         """Return the position in the program of a node, or of its call; without a program, that in the file."""
         added = None if nodes.added is None else nodes.added(node)
-        if not self.program._operations:
+        if not len(self.program):
             return int(nodes.rank[node]) if nodes.source_rank is None else nodes.source_rank(node)
-        op = self.program._by_name.get(nodes.names[node] if added is None else added.caller)
-        return len(self.program._operations) if op is None else op.index
+        op = self.program.by_name.get(nodes.names[node] if added is None else added.caller)
+        return len(self.program) if op is None else op.index
 
     def _add(
         self, nodes: PlacementGraph, node: int, inputs: tuple[Tensor, ...], controls: list[Operation]
     ) -> Operation:
         name, op_type = nodes.names[node], nodes.op_type(node)
         added = None if nodes.added is None else nodes.added(node)
-        origin = self.program._by_name.get(name if added is None else added.caller)
+        origin = self.program.by_name.get(name if added is None else added.caller)
         if added is None and origin is not None:
             op = self._copy(origin, inputs, controls)
-            self._register(op)
+            register(self, op)
             return op
         if added is not None:
             self._names_in_messages[name] = added.inner or name
@@ -224,14 +224,14 @@ class LoweredGraph(Graph):
         op._device = nodes.requested_device(node)
         if origin is not None:
             op._stack = origin._stack
-        self._register(op)
+        register(self, op)
         return op
 
     def _where_called(self, origin: Operation) -> list[Operation]:
         """Return control inputs for a node without inputs, so that it runs in the loop or branch of its call."""
-        if origin._get_control_flow_context() is None:
+        if context_of(origin) is None:
             return []
-        before = [self._by_name.get(tensor.op.name) for tensor in origin.inputs[:1]]
+        before = [self.by_name.get(tensor.op.name) for tensor in origin.inputs[:1]]
         return [op for op in before if op is not None]
 
     def _copy(self, origin: Operation, inputs: tuple[Tensor, ...], controls: list[Operation]) -> Operation:
@@ -243,7 +243,7 @@ class LoweredGraph(Graph):
     def _fed_tensor(self, fed: Tensor) -> Tensor:
         """Return a fed tensor; if no operation here has it, that of an operation outside of the graph."""
         if fed not in self._fed:
-            op = self._by_name.get(fed.op.name)
+            op = self.by_name.get(fed.op.name)
             if op is None or fed.value_index >= len(op.outputs):
                 op = self._copy(fed.op, (), [])
             self._fed[fed] = op.outputs[fed.value_index]

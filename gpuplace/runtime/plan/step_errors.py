@@ -84,7 +84,7 @@ def _fed_names(feeds: Iterable[str], release: str) -> dict[str, str]:
 def node_named_in(message: str, graph: Graph) -> Operation | None:
     """Return the operation that a message names in double brackets, if any."""
     match = _NODE.search(message)
-    return graph._by_name.get(match[1]) if match else None
+    return graph.by_name.get(match[1]) if match else None
 
 
 def with_lines(message: str, graph: Graph, release: str) -> str:
@@ -96,7 +96,7 @@ def with_lines(message: str, graph: Graph, release: str) -> str:
 
 def _message_2_21(message: str, graph: Graph) -> str:
     tags = [tag for tag in parse_message(message)[1] if tag.type != "function_node"]
-    op = graph._by_name.get(tags[0].name) if tags else None
+    op = graph.by_name.get(tags[0].name) if tags else None
     text = "Graph execution error:\n\n"
     if op is not None:
         lines = "".join(
@@ -287,7 +287,7 @@ def interpolate(error_message: str, graph: Graph) -> str:
     between, tags = parse_message(error_message)
     text, about = between[0], list[str]()
     for tag, following in zip(tags, between[1:], strict=True):
-        op = graph._by_name.get(tag.name)
+        op = graph.by_name.get(tag.name)
         if tag.type == "function_node":
             text += following
             continue

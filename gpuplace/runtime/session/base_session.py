@@ -366,7 +366,7 @@ class BaseSession:
     def _run(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         """Run a step without a cached runner."""
         self._check_open()
-        if not self._graph._operations:
+        if not len(self._graph):
             gap = " " if self._release == "2.21" else "  "
             raise RuntimeError(
                 f"The Session graph is empty.{gap}Add operations to the graph before calling run()."
@@ -385,7 +385,7 @@ class BaseSession:
 
     def _runner_of(self, fetches: Any, feed_dict: Any) -> _Runner | None:
         """Return the cached runner for these fetches and feed keys, unless the graph has changed since."""
-        if self._placer.version != self._graph._version:
+        if self._placer.version != self._graph.modification_count:
             return None
         try:
             return self._runners.get(_runner_key(fetches, feed_dict))
@@ -463,13 +463,13 @@ class BaseSession:
         """Return the plan of a signature, compiled on first use; as in TensorFlow it is kept when the graph grows."""
         plans: dict[Any, Plan] = self._plans if options == PLAIN else self._other_plans
         key = signature if options == PLAIN else (signature, options)
-        if self._placer.version == self._graph._version:
+        if self._placer.version == self._graph.modification_count:
             plan = plans.get(key)
             if plan is not None:
                 return plan
         with self._lock, without_garbage_collection():
             self._check_open()
-            version = self._graph._version
+            version = self._graph.modification_count
             if not self._placer.place_pruned:
                 self._placer.current()
             plan = plans.get(key)
@@ -586,7 +586,7 @@ class BaseSession:
         def call() -> Any:
             try:
                 run = ready[0]
-                if run is None or self._closed or placer.version != graph._version:
+                if run is None or self._closed or placer.version != graph.modification_count:
                     run = plan()
                 return build(run(()))
             except OpError as error:
@@ -598,7 +598,7 @@ class BaseSession:
                 return self.run(fetches, dict(zip(tensors, arguments, strict=False)) or None, **options)
             try:
                 run = ready[0]
-                if run is None or self._closed or placer.version != graph._version:
+                if run is None or self._closed or placer.version != graph.modification_count:
                     run = plan()
                 return build(
                     run([convert(value, key) for (convert, key), value in zip(converters, arguments)])

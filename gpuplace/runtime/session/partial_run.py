@@ -175,7 +175,7 @@ class PartialRuns:
             if tensor not in state.values_so_far:
                 predecessors = [
                     *tensor.op.inputs,
-                    *(output for op in tensor.op._control_inputs for output in op.outputs[:1]),
+                    *(output for op in tensor.op.controls for output in op.outputs[:1]),
                 ]
                 stack.extend(predecessor for predecessor in predecessors if predecessor not in seen)
                 seen.update(predecessors)
@@ -194,7 +194,7 @@ class PartialRuns:
             return all(
                 tensor in values_so_far or tensor.op in unit or is_available(tensor.op)
                 for tensor in op.inputs
-            ) and all(control in unit or is_available(control) for control in op._control_inputs)
+            ) and all(control in unit or is_available(control) for control in op.controls)
 
         for unit in state.units:
             if all(can_run(op, unit) for op in unit):

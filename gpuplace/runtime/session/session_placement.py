@@ -113,7 +113,7 @@ class SessionPlacement:
         return self._placement
 
     def _update(self) -> None:
-        with self._graph._lock:
+        with self._graph.lock:
             version = self._graph.modification_count
             nodes = placement_graph_of(self._graph, self._catalogue)
             lowered = self._lower(nodes)
@@ -134,7 +134,7 @@ class SessionPlacement:
         if not self._lowers:
             return nodes
         rules = releases.rules(self._release)
-        with self._graph._lock:
+        with self._graph.lock:
             try:
                 return lowered_nodes(nodes, self._graph, self._catalogue, rules, inline_all=self._inlines_all)
             except OpError as error:
@@ -212,7 +212,7 @@ class SessionPlacement:
     def _keep_stateful(self, operations: Sequence[Operation], devices: Sequence[str]) -> None:
         """Store the devices of the program's stateful operations; inlined operations are placed again each time."""
         for op, device in zip(operations, devices, strict=False):
-            if op.op_def is not None and op.op_def.is_stateful and op.name in self._graph._by_name:
+            if op.op_def is not None and op.op_def.is_stateful and op.name in self._graph.by_name:
                 self._stateful[op.name] = device
 
     def _log(self, placement: Placement) -> None:

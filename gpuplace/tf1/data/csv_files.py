@@ -20,7 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.type_spec import TensorSpec
-from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, int64_tensor
+from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, int64_tensor, to_variant, unary
 from gpuplace.tf1.data.experimental import map_serial, shuffle_and_repeat
 from gpuplace.tf1.data.options import Options
 from gpuplace.tf1.data.readers import parallel_interleaved
@@ -89,7 +89,7 @@ class CsvDataset(Dataset):
             select_cols=convert_to_tensor(list(select_cols or ()), int64, name="select_cols"),
             record_defaults=defaults,
         )
-        super().__init__(dataset._variant_tensor, spec)
+        super().__init__(to_variant(dataset), spec)
 
 
 def make_csv_dataset(
@@ -175,7 +175,7 @@ def make_csv_dataset(
         dataset = CsvDataset(
             name, defaults, compression_type, None, header, field_delim, use_quote_delim, na_value, chosen
         )
-        return dataset._unary("IgnoreErrorsDataset") if ignore_errors else dataset
+        return unary(dataset, "IgnoreErrorsDataset") if ignore_errors else dataset
 
     def by_name(*values: Tensor) -> Any:
         columns_by_name = OrderedDict(

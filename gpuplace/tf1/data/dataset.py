@@ -27,11 +27,7 @@ import numpy as np
 
 from gpuplace.dtypes import string, variant
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import (
-    convert_to_tensor,
-    get_default_graph,
-    name_scope,
-)
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow.assert_and_print import Assert
@@ -100,6 +96,43 @@ def build(
     tensor = new(op_type, **arguments)
     tensor.set_shape(SCALAR_SHAPE)
     return Dataset(tensor, spec, inputs, functions)
+
+
+def unary(
+    dataset: Dataset, op_type: str, spec: Any = None, functions: Sequence[Traced] = (), **arguments: Any
+) -> Dataset:
+    """Return a dataset that takes from another one.
+
+    Args:
+        dataset: the other dataset.
+        op_type: the type of its operation.
+        spec: what its elements are; None: the same as those of ``dataset``.
+        functions: the functions that it calls.
+        **arguments: the operation's other inputs and attributes.
+    """
+    spec = dataset.element_spec if spec is None else spec
+    return build(op_type, spec, (dataset,), functions, input_dataset=to_variant(dataset), **arguments)
+
+
+def to_variant(dataset: Dataset) -> Tensor:
+    """Return the tensor that stands for a dataset.
+
+    Args:
+        dataset: the dataset.
+
+    Returns:
+        A ``variant`` scalar.
+    """
+    return dataset._variant_tensor
+
+
+def parts_of(dataset: Dataset) -> tuple[Tensor, Any, tuple[Dataset, ...], tuple[Traced, ...]]:
+    """Return the arguments with which ``Dataset`` makes a dataset again: tensor, spec, inputs and functions.
+
+    Args:
+        dataset: the dataset.
+    """
+    return dataset._variant_tensor, dataset._spec, tuple(dataset._inputs()), tuple(dataset._functions())
 
 
 class Dataset:
@@ -224,10 +257,10 @@ class Dataset:
         threading = options.experimental_threading
         if threading.max_intra_op_parallelism is not None:
             count = int64_tensor(threading.max_intra_op_parallelism, "max_intra_op_parallelism")
-            dataset = dataset._unary("MaxIntraOpParallelismDataset", max_intra_op_parallelism=count)
+            dataset = unary(dataset, "MaxIntraOpParallelismDataset", max_intra_op_parallelism=count)
         if threading.private_threadpool_size is not None:
             count = int64_tensor(threading.private_threadpool_size, "num_threads")
-            dataset = dataset._unary("PrivateThreadPoolDataset", num_threads=count)
+            dataset = unary(dataset, "PrivateThreadPoolDataset", num_threads=count)
         names = options.static_optimizations()
         if names and self._captures_references():
             warnings.warn(
@@ -237,7 +270,8 @@ class Dataset:
                 stacklevel=4,
             )
         elif names:
-            dataset = dataset._unary(
+            dataset = unary(
+                dataset,
                 "OptimizeDataset",
                 optimizations=convert_to_tensor(names, string, name="optimizations"),
                 optimization_configs=options.static_optimization_configs(),
@@ -246,21 +280,8 @@ class Dataset:
         if tuning.autotune is not False:
             settings = {"cpu_budget": tuning.autotune_cpu_budget, "algorithm": tuning.autotune_algorithm}
             set_options = {name: value for name, value in settings.items() if value is not None}
-            dataset = dataset._unary("ModelDataset", **set_options)
+            dataset = unary(dataset, "ModelDataset", **set_options)
         return dataset
-
-    def _unary(
-        self, op_type: str, spec: Any = None, functions: Sequence[Traced] = (), **arguments: Any
-    ) -> Dataset:
-        """Return a dataset with this one as input; without another spec the elements have the same one."""
-        return build(
-            op_type,
-            self._spec if spec is None else spec,
-            (self,),
-            functions,
-            input_dataset=self._variant_tensor,
-            **arguments,
-        )
 
     # Iterators
 
@@ -508,7 +529,8 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._unary(
+        return unary(
+            self,
             "PrefetchDataset",
             buffer_size=int64_tensor(-1 if buffer_size is None else buffer_size, "buffer_size"),
         )
@@ -522,7 +544,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._unary("RepeatDataset", count=int64_tensor(-1 if count is None else count, "count"))
+        return unary(self, "RepeatDataset", count=int64_tensor(-1 if count is None else count, "count"))
 
     def enumerate(self, start: TensorLike = 0) -> Dataset:
         """Return pairs of an index and an element.
@@ -551,8 +573,13 @@ class Dataset:
         size = int64_tensor(buffer_size, "buffer_size")
         first, second = seed_tensors(seed)
         reshuffles = True if reshuffle_each_iteration is None else reshuffle_each_iteration
-        return self._unary(
-            "ShuffleDataset", buffer_size=size, seed=first, seed2=second, reshuffle_each_iteration=reshuffles
+        return unary(
+            self,
+            "ShuffleDataset",
+            buffer_size=size,
+            seed=first,
+            seed2=second,
+            reshuffle_each_iteration=reshuffles,
         )
 
     def cache(self, filename: TensorLike = "") -> Dataset:
@@ -564,7 +591,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._unary("CacheDataset", filename=convert_to_tensor(filename, string, name="filename"))
+        return unary(self, "CacheDataset", filename=convert_to_tensor(filename, string, name="filename"))
 
     def take(self, count: TensorLike) -> Dataset:
         """Return the first elements.
@@ -575,7 +602,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._unary("TakeDataset", count=int64_tensor(count, "count"))
+        return unary(self, "TakeDataset", count=int64_tensor(count, "count"))
 
     def skip(self, count: TensorLike) -> Dataset:
         """Return all but the first elements.
@@ -586,7 +613,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._unary("SkipDataset", count=int64_tensor(count, "count"))
+        return unary(self, "SkipDataset", count=int64_tensor(count, "count"))
 
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Return every ``num_shards``-th element.
@@ -601,7 +628,8 @@ class Dataset:
         Raises:
             InvalidArgumentError: at run time, ``index`` is out of range.
         """
-        return self._unary(
+        return unary(
+            self,
             "ShardDataset",
             num_shards=int64_tensor(num_shards, "num_shards"),
             index=int64_tensor(index, "index"),
@@ -624,7 +652,7 @@ class Dataset:
         drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
         rows = fixed_rows(size, drops)
         spec = structure.map_structure(lambda leaf_spec: leaf_spec._batch(rows), self._spec)
-        return self._unary("BatchDatasetV2", spec, batch_size=size, drop_remainder=drops)
+        return unary(self, "BatchDatasetV2", spec, batch_size=size, drop_remainder=drops)
 
     def padded_batch(
         self,
@@ -705,10 +733,10 @@ class Dataset:
         function = trace(map_func, "Dataset.map()", self._spec)
         arguments = {"other_arguments": list(function.captured), "f": function.ref}
         if num_parallel_calls is None:
-            return self._unary("MapDataset", function.spec, (function,), **arguments)
+            return unary(self, "MapDataset", function.spec, (function,), **arguments)
         count = convert_to_tensor(num_parallel_calls, "int32", name="num_parallel_calls")
-        return self._unary(
-            "ParallelMapDataset", function.spec, (function,), **arguments, num_parallel_calls=count
+        return unary(
+            self, "ParallelMapDataset", function.spec, (function,), **arguments, num_parallel_calls=count
         )
 
     def map_with_legacy_function(
@@ -739,8 +767,8 @@ class Dataset:
         """
         function = trace(map_func, "Dataset.flat_map()", self._spec)
         spec = inner_spec(function)
-        return self._unary(
-            "FlatMapDataset", spec, (function,), other_arguments=list(function.captured), f=function.ref
+        return unary(
+            self, "FlatMapDataset", spec, (function,), other_arguments=list(function.captured), f=function.ref
         )
 
     def interleave(
@@ -774,9 +802,9 @@ class Dataset:
             "f": function.ref,
         }
         if num_parallel_calls is None:
-            return self._unary("InterleaveDataset", spec, (function,), **arguments)
+            return unary(self, "InterleaveDataset", spec, (function,), **arguments)
         arguments["num_parallel_calls"] = int64_tensor(num_parallel_calls, "num_parallel_calls")
-        return self._unary("ParallelInterleaveDatasetV2", spec, (function,), **arguments)
+        return unary(self, "ParallelInterleaveDatasetV2", spec, (function,), **arguments)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """Return the elements for which a function is true.
@@ -795,7 +823,8 @@ class Dataset:
             raise ValueError(
                 f"`predicate` return type must be convertible to a scalar boolean tensor. Was {function.spec}."
             )
-        return self._unary(
+        return unary(
+            self,
             "FilterDataset",
             functions=(function,),
             other_arguments=list(function.captured),
@@ -857,7 +886,7 @@ class Dataset:
             "stride": int64_tensor(stride, "stride"),
             "drop_remainder": convert_to_tensor(drop_remainder, "bool", name="drop_remainder"),
         }
-        return self._unary("WindowDataset", structure.map_structure(DatasetSpec, self._spec), **numbers)
+        return unary(self, "WindowDataset", structure.map_structure(DatasetSpec, self._spec), **numbers)
 
     def unbatch(self) -> Dataset:
         """Return the rows of the elements.
@@ -878,8 +907,8 @@ class Dataset:
                     "Cannot unbatch an input whose components have different batch sizes."
                 ) from None
         normal = self.map(lambda *parts: tuple(structure.to_rows(parts)))
-        return Dataset(normal._variant_tensor, self._spec, (self,), normal._calls)._unary(
-            "UnbatchDataset", spec
+        return unary(
+            Dataset(normal._variant_tensor, self._spec, (self,), normal._calls), "UnbatchDataset", spec
         )
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:

@@ -17,7 +17,7 @@ from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
 from gpuplace.tf1.data.csv_files import in_files, shuffled_and_repeated
-from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, int64_tensor
+from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, int64_tensor, to_variant, unary
 from gpuplace.tf1.data.experimental import Transformation, map_serial
 from gpuplace.tf1.data.readers import TFRecordDataset
 from gpuplace.tf1.input.parsing import (
@@ -68,7 +68,8 @@ def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: Tenso
         }
         for key, dtype in zip(raw.sparse_keys, raw.sparse_types, strict=True):
             spec[key] = SparseTensorSpec(rows.concatenate([None]), dtype)
-        parsed = dataset._unary(
+        parsed = unary(
+            dataset,
             "ParseExampleDataset",
             spec,
             num_parallel_calls=int64_tensor(num_parallel_calls, "num_parallel_calls"),
@@ -218,7 +219,7 @@ class SqlDataset(Dataset):
             data_source_name=convert_to_tensor(data_source_name, string, name="data_source_name"),
             query=convert_to_tensor(query, string, name="query"),
         )
-        super().__init__(dataset._variant_tensor, spec)
+        super().__init__(to_variant(dataset), spec)
 
 
 class TFRecordWriter:
@@ -256,7 +257,7 @@ class TFRecordWriter:
             )
         return apply_op(
             "DatasetToTFRecord",
-            input_dataset=dataset._variant_tensor,
+            input_dataset=to_variant(dataset),
             filename=self._filename,
             compression_type=self._compression_type,
         )

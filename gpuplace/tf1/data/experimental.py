@@ -31,7 +31,9 @@ from gpuplace.tf1.data.dataset import (
     inner_spec,
     int64_tensor,
     seed_tensors,
+    to_variant,
     trace_with_state,
+    unary,
 )
 from gpuplace.tf1.data.options import (
     DistributeOptions,
@@ -122,7 +124,8 @@ def map_and_batch(
         parallel = int64_tensor(calls, "num_parallel_calls")
         drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
         rows = fixed_rows(size, drops)
-        return dataset._unary(
+        return unary(
+            dataset,
             "MapAndBatchDataset",
             structure.map_structure(lambda leaf_spec: leaf_spec._batch(rows), function.spec),
             (function,),
@@ -155,8 +158,8 @@ def shuffle_and_repeat(
         size = int64_tensor(buffer_size, "buffer_size")
         times = int64_tensor(-1 if count is None else count, "count")
         first, second = seed_tensors(seed)
-        return dataset._unary(
-            "ShuffleAndRepeatDataset", buffer_size=size, count=times, seed=first, seed2=second
+        return unary(
+            dataset, "ShuffleAndRepeatDataset", buffer_size=size, count=times, seed=first, seed2=second
         )
 
     return apply
@@ -196,7 +199,7 @@ def ignore_errors() -> Transformation:
     Returns:
         A function for ``Dataset.apply``.
     """
-    return lambda dataset: dataset._unary("IgnoreErrorsDataset")
+    return lambda dataset: unary(dataset, "IgnoreErrorsDataset")
 
 
 def enumerate_dataset(start: TensorLike = 0) -> Transformation:
@@ -233,7 +236,7 @@ def unique() -> Transformation:
                 "`tf.data.experimental.unique()` only supports inputs with a single `tf.int32`, `tf.int64`, or"
                 " `tf.string` component."
             )
-        return dataset._unary("UniqueDataset")
+        return unary(dataset, "UniqueDataset")
 
     return apply
 
@@ -252,7 +255,8 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
         function = trace(predicate, "tf.data.experimental.take_while()", dataset.element_spec)
         if not function.is_scalar_of("bool"):
             raise ValueError("`predicate` must return a scalar boolean tensor.")
-        return dataset._unary(
+        return unary(
+            dataset,
             "TakeWhileDataset",
             functions=(function,),
             other_arguments=list(function.captured),
@@ -290,7 +294,8 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
             dataset.element_spec,
             new_state,
         )
-        return dataset._unary(
+        return unary(
+            dataset,
             "ScanDataset",
             function.spec[1],
             (function,),
@@ -333,7 +338,7 @@ class RandomDataset(Dataset):
     def __init__(self, seed: int | None = None) -> None:
         first, second = seed_tensors(seed)
         dataset = build("RandomDataset", TensorSpec([], "int64"), seed=first, seed2=second)
-        super().__init__(dataset._variant_tensor, dataset._spec)
+        super().__init__(to_variant(dataset), dataset.element_spec)
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
@@ -363,7 +368,8 @@ def map_serial(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
         function: the function, as for ``Dataset.map``.
     """
     traced = trace(function, "Dataset.map()", dataset.element_spec)
-    return dataset._unary(
+    return unary(
+        dataset,
         "MapDataset",
         traced.spec,
         (traced,),
@@ -391,8 +397,8 @@ def select_from(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
         "DirectedInterleaveDataset",
         _weakest([dataset.element_spec for dataset in datasets]),
         (selector, *datasets),
-        selector_input_dataset=selector._variant_tensor,
-        data_input_datasets=[dataset._variant_tensor for dataset in datasets],
+        selector_input_dataset=to_variant(selector),
+        data_input_datasets=[to_variant(dataset) for dataset in datasets],
     )
 
 
@@ -448,7 +454,8 @@ def group_by_window(
         size = trace(size_of, name, number)
         if not size.is_scalar_of("int64"):
             raise ValueError("`window_size_func` must return a single tf.int64 scalar tensor.")
-        return dataset._unary(
+        return unary(
+            dataset,
             "GroupByWindowDataset",
             inner_spec(reduce),
             (key, reduce, size),
@@ -507,8 +514,12 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
         for which, function in functions.items():
             arguments[f"{which}_func"] = function.ref
             arguments[f"{which}_func_other_arguments"] = list(function.captured)
-        return dataset._unary(
-            "ExperimentalGroupByReducerDataset", finalize.spec, tuple(functions.values()), **arguments
+        return unary(
+            dataset,
+            "ExperimentalGroupByReducerDataset",
+            finalize.spec,
+            tuple(functions.values()),
+            **arguments,
         )
 
     return apply
@@ -597,7 +608,7 @@ def cardinality(dataset: Dataset) -> Tensor:
     Returns:
         An int64 scalar; see ``INFINITE_CARDINALITY`` and ``UNKNOWN_CARDINALITY``.
     """
-    return new("DatasetCardinality", input_dataset=dataset._variant_tensor)
+    return new("DatasetCardinality", input_dataset=to_variant(dataset))
 
 
 def get_single_element(dataset: Dataset) -> Any:
@@ -618,7 +629,7 @@ def get_single_element(dataset: Dataset) -> Any:
     spec = dataset.element_spec
     tensors = new_list(
         "DatasetToSingleElement",
-        dataset=dataset._variant_tensor,
+        dataset=to_variant(dataset),
         output_types=structure.flat_types(spec),
         output_shapes=structure.flat_shapes(spec),
     )
@@ -643,18 +654,6 @@ def get_structure(dataset_or_iterator: Any) -> Any:
         raise TypeError(
             f"`dataset_or_iterator` must be a Dataset or Iterator object, but got {type(dataset_or_iterator)}."
         ) from None
-
-
-def to_variant(dataset: Dataset) -> Tensor:
-    """Return the tensor that represents a dataset.
-
-    Args:
-        dataset: the dataset.
-
-    Returns:
-        A ``variant`` scalar.
-    """
-    return dataset._variant_tensor
 
 
 def from_variant(variant: Tensor, structure: Any) -> Dataset:

@@ -240,7 +240,7 @@ def _iterator(resource: Tensor, initializer: Operation | None, spec: Any) -> Ite
 def _on_cpu_by_default() -> Any:
     """Open a block with operations on the CPU, unless a device block surrounds it."""
     graph = get_default_graph()
-    return contextlib.nullcontext() if graph._stacks().devices else graph.device("/cpu:0")
+    return contextlib.nullcontext() if graph.scopes.stacks().devices else graph.device("/cpu:0")
 
 
 def _make_iterator(dataset: Tensor, resource: Tensor, name: str | None = None) -> Operation:

@@ -23,7 +23,7 @@ from gpuplace.ops.flow import control
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
-from gpuplace.tf1.data.dataset import Dataset, build
+from gpuplace.tf1.data.dataset import Dataset, build, to_variant
 from gpuplace.tf1.data.iterators import Iterator
 from gpuplace.tf1.data.options import Options
 from gpuplace.tf1.data.tracing import trace
@@ -69,7 +69,7 @@ class MultiDeviceIterator:
             )
             started = new(
                 "MultiDeviceIteratorInit",
-                dataset=dataset._variant_tensor,
+                dataset=to_variant(dataset),
                 multi_device_iterator=resource,
                 max_buffer_size=constant(
                     max_buffer_size, int64, name="MultiDeviceIteratorInit/max_buffer_size"
@@ -194,6 +194,6 @@ def rebatched(dataset: Dataset, parts: int) -> Dataset:
         "RebatchDataset",
         spec,
         (dataset,),
-        input_dataset=dataset._variant_tensor,
+        input_dataset=to_variant(dataset),
         num_replicas=constant(parts, int64, name="num_replicas"),
     )

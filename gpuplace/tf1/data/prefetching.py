@@ -22,7 +22,7 @@ from gpuplace.ops.array.constant import constant
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
-from gpuplace.tf1.data.dataset import Dataset, build
+from gpuplace.tf1.data.dataset import Dataset, build, to_variant
 from gpuplace.tf1.data.experimental import Transformation
 from gpuplace.tf1.data.iterators import Iterator
 from gpuplace.tf1.data.options import Options
@@ -74,7 +74,7 @@ def _copied(dataset: Dataset, target_device: str, source_device: str) -> Dataset
     }
     forms = dataset.output_types, dataset.output_shapes, dataset.output_classes
     source = convert_to_tensor(source_device)
-    wrapped = new("WrapDatasetVariant", input_handle=dataset._variant_tensor)
+    wrapped = new("WrapDatasetVariant", input_handle=to_variant(dataset))
     handle = TensorSpec([], string)
 
     def init_func() -> Tensor:

@@ -14,7 +14,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.ops.variants import init_defaults
-from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, inner_spec, int64_tensor
+from gpuplace.tf1.data.dataset import AUTOTUNE, Dataset, build, inner_spec, int64_tensor, parts_of, unary
 from gpuplace.tf1.data.tracing import trace
 from gpuplace.typing import TensorLike
 
@@ -57,7 +57,7 @@ class _FilesDataset(Dataset):
             read = names.interleave(read_one_file, num_parallel_calls=parallel_reads)
         else:
             read = parallel_interleaved(names, read_one_file, parallel_reads)
-        super().__init__(read._variant_tensor, read._spec, read._inputs(), read._functions())
+        super().__init__(*parts_of(read))
 
 
 class _CompressedFilesDataset(_FilesDataset):
@@ -175,7 +175,8 @@ def parallel_interleaved(
         prefetch_input_elements: number of datasets that it would prefetch; None: two cycles.
     """
     function = trace(map_func, "tf.data.experimental.parallel_interleave()", dataset.element_spec)
-    return dataset._unary(
+    return unary(
+        dataset,
         "ParallelInterleaveDataset",
         inner_spec(function),
         (function,),

@@ -10,7 +10,7 @@ from typing import Any
 from gpuplace.dtypes import DType
 from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.shapes import TensorShape
-from gpuplace.tf1.data.dataset import Dataset, int64_tensor
+from gpuplace.tf1.data.dataset import Dataset, int64_tensor, unary
 from gpuplace.tf1.data.experimental import Transformation
 from gpuplace.tf1.data.padding import shape_tensor
 from gpuplace.typing import TensorLike
@@ -43,6 +43,6 @@ def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformat
         size = int64_tensor(batch_size, "batch_size")
         shape, static_shape = shape_tensor(row_shape)
         spec = SparseTensorSpec(TensorShape([None]).concatenate(static_shape), dtype)
-        return dataset._unary("DenseToSparseBatchDataset", spec, batch_size=size, row_shape=shape)
+        return unary(dataset, "DenseToSparseBatchDataset", spec, batch_size=size, row_shape=shape)
 
     return apply

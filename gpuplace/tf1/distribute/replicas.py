@@ -106,7 +106,7 @@ class _Replica(ReplicaContext):
         self._device, self._shared = device, shared
         self._call = fn, args, kwargs
         self._graph = get_default_graph()
-        self._creators = self._graph._of_thread.variable_creators
+        self._creators = self._graph.scopes.of_thread.variable_creators
         self._outer_variables = get_variable_scope()
         scope = self._graph.get_name_scope()
         self._outer_scope = (f"{scope}/" if scope else "") + (f"replica_{number}/" if number else "")
@@ -150,7 +150,7 @@ class _Replica(ReplicaContext):
             if self._is_stopped:
                 return
             with graph.as_default(), contextlib.ExitStack() as stack:
-                graph._of_thread.variable_creators = self._creators
+                graph.scopes.of_thread.variable_creators = self._creators
                 self._replica_id = constant(self.number, int32)
                 stack.enter_context(entered(Context(self._strategy, self)))
                 stack.enter_context(graph.device(self._device))
@@ -193,7 +193,7 @@ class _Replica(ReplicaContext):
         scope = self._graph.get_name_scope()
         self.scope = f"{scope}/" if scope else ""
         self.variables = get_variable_scope()
-        self.controls = tuple(self._graph._current_control_dependencies())
+        self.controls = tuple(self._graph.scopes.stacks().control_inputs())
         self._has_paused.set()
         self._may_run.wait()
         self._may_run.clear()

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph, name_scope
-from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, add_control
 from gpuplace.graph.traced_graph import init_scope
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.mutex import HeldMutex, Mutex
@@ -91,7 +91,7 @@ class CriticalSection:
         if critical_section_def:
             raise NotImplementedError("Not yet implemented")
         with name_scope(name, "CriticalSection") as scope, init_scope():
-            container = get_default_graph()._container
+            container = get_default_graph().scopes.container
             shared = scope if shared_name is None else shared_name
             self._handle = new("MutexV2", scope, shared_name=shared, container=container)
         get_default_graph().add_to_collection(CRITICAL_SECTIONS, self)
@@ -181,7 +181,7 @@ def _lock_after_inputs(lock: Operation, operations: Sequence[Operation]) -> None
     sources = [source for op in operations for source in (*(t.op for t in op.inputs), *op.control_inputs)]
     outside = [op for op in dict.fromkeys(sources) if op not in inside]
     if outside:
-        lock._add_control_input(control.group(*outside))
+        add_control(lock, control.group(*outside))
 
 
 def _copied(value: Any) -> Any:

@@ -27,7 +27,7 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, context_of
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import on_host
@@ -61,11 +61,7 @@ class _Call:
 
     def value_of(self, tensor: Tensor) -> Any:
         """Return the value of a tensor of the graph."""
-        new = [
-            op
-            for op in self.graph.get_operations()
-            if op not in self._done and op._get_control_flow_context() is None
-        ]
+        new = [op for op in self.graph.get_operations() if op not in self._done and context_of(op) is None]
         self._done.update(new)
         fetches = [
             output

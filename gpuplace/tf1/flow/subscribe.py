@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_controls, context_of, drop_controls, update_input
+from gpuplace.graph.scopes import building_context, set_building_context
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.variables.variables import Variable
 
@@ -68,9 +69,9 @@ def _subscribed(tensor: Tensor, functions: list[SideEffect], waiting: list[Opera
     if not tensor.dtype.is_numpy_compatible:
         return tensor
     graph = get_default_graph()
-    outer = graph._get_control_flow_context()
+    outer = building_context(graph)
     with graph.device(tensor.device):
-        graph._set_control_flow_context(tensor.op._get_control_flow_context() or outer)
+        set_building_context(graph, context_of(tensor.op) or outer)
         try:
             if _is_subscribed_identity(tensor):
                 return _extended(tensor, functions)
@@ -81,7 +82,7 @@ def _subscribed(tensor: Tensor, functions: list[SideEffect], waiting: list[Opera
             ]
             return _extended(copies[0].outputs[0], functions) if copies else _new(tensor, functions, waiting)
         finally:
-            graph._set_control_flow_context(outer)
+            set_building_context(graph, outer)
 
 
 def _is_subscribed_identity(tensor: Tensor | None) -> bool:
@@ -105,7 +106,7 @@ def _extended(identity_of: Tensor, functions: list[SideEffect]) -> Tensor:
     source = identity_of.op.inputs[0]
     with _scope(source):
         effects = _effects(source, functions)
-    identity_of.op._add_control_inputs([op.op if isinstance(op, Tensor) else op for op in effects])
+    add_controls(identity_of.op, [op.op if isinstance(op, Tensor) else op for op in effects])
     return identity_of
 
 
@@ -115,9 +116,9 @@ def _new(tensor: Tensor, functions: list[SideEffect], waiting: list[Operation]) 
     with _scope(tensor), get_default_graph().control_dependencies(_effects(tensor, functions)):
         substitute = identity(tensor)
     for op, place in places:
-        op._update_input(place, substitute)
+        update_input(op, place, substitute)
     for op in waiting:
         controls = [operation for operation in op.control_inputs if operation is not tensor.op]
-        op._remove_all_control_inputs()
-        op._add_control_inputs([*controls, substitute.op])
+        drop_controls(op)
+        add_controls(op, [*controls, substitute.op])
     return substitute

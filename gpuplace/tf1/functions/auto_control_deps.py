@@ -15,7 +15,7 @@ from typing import Any
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import RANDOM_OPS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_control, context_of, set_context
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.context import merge
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -100,9 +100,9 @@ class AutomaticControlDependencies:
             if resource in self._last_user:
                 before.append(self._last_user[resource])
             if resource in self._merges:
-                self._merges[resource]._add_control_input(op)
+                add_control(self._merges[resource], op)
             self._last_user[resource] = op
-        if is_stateful and not resources and op._get_control_flow_context() is None:
+        if is_stateful and not resources and context_of(op) is None:
             if None in self._last_user:
                 before.append(self._last_user[None])
             self._last_user[None] = op
@@ -112,7 +112,7 @@ class AutomaticControlDependencies:
         """Make the ``Merge`` of a conditional wait for the operations in it that must run."""
         for required in self._must_run:
             if required is not op:
-                op._add_control_input(required)
+                add_control(op, required)
             for tensor in required.inputs:
                 if tensor in self._last_user:
                     self._last_user[tensor] = op
@@ -126,26 +126,26 @@ class AutomaticControlDependencies:
         if switch.outputs[0] in self._merges:
             return
         joined = merge(list(switch.outputs), name="artificial_merge")[0].op
-        context = switch._get_control_flow_context()
-        joined._set_control_flow_context(None if context is None else context.outer_context)
+        context = context_of(switch)
+        set_context(joined, None if context is None else context.outer_context)
         self._must_run[joined] = None
         if resource in self._last_user:
-            switch._add_control_input(self._last_user[resource])
+            add_control(switch, self._last_user[resource])
         self._last_user[resource] = joined
         if resource in self._merges:
-            self._merges[resource]._add_control_input(joined)
+            add_control(self._merges[resource], joined)
         for output in switch.outputs:
             self._merges[output] = joined
 
 
 def _is_in_loop(op: Operation) -> bool:
-    context = op._get_control_flow_context()
+    context = context_of(op)
     return context is not None and context.GetWhileContext() is not None
 
 
 def _wait(op: Operation, before: list[Operation]) -> None:
     """Make an operation wait for others of its branch."""
-    context = op._get_control_flow_context()
+    context = context_of(op)
     for user in before:
-        if user is not op and user not in op.control_inputs and user._get_control_flow_context() is context:
-            op._add_control_input(user)
+        if user is not op and user not in op.control_inputs and context_of(user) is context:
+            add_control(op, user)

@@ -21,7 +21,7 @@ from gpuplace.display import above
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_outputs, set_attr
 from gpuplace.graph.traced_graph import FunctionBody, add_called_functions, as_seen_here
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import zeros_like
@@ -245,7 +245,7 @@ class ConcreteFunction:
         with get_default_graph().control_dependencies(list(self._func_graph.control_captures)):
             call = partitioned_call([*tensors, *captured], self._function, config=b"")
         op = call if isinstance(call, Operation) else call[0].op
-        op._set_attr(GRADIENT_ATTR, self._gradient_name)
+        set_attr(op, GRADIENT_ATTR, self._gradient_name)
         set_python_gradient(op, self.gradient_of)
         for output, result in zip(op.outputs, self.outputs, strict=True):
             output.set_shape(result.shape)
@@ -255,7 +255,7 @@ class ConcreteFunction:
 
     def _differentiates(self) -> bool:
         """Return whether a backward function can be the gradient: the body has no control flow."""
-        return not self._func_graph._contexts
+        return not self._func_graph.scopes.contexts
 
     def _pair_for(self, results: tuple[Tensor, ...]) -> _Pair:
         """Return the forward and backward function for a call that returns these tensors of the body."""
@@ -336,6 +336,6 @@ class _Pair(NamedTuple):
 def _replace_forward(op: Operation, forward: GraphFunction, more: Sequence[Tensor]) -> None:
     """Replace the function of a call by one that returns more tensors."""
     forward.add_to_graph(op.graph)
-    op._set_attr("f", FunctionRef(forward.name))
-    op._set_attr("Tout", (*op.attrs["Tout"], *(out.dtype.base_dtype for out in more)))
-    op._add_outputs([out.dtype.base_dtype for out in more], [TensorShape(out.shape) for out in more])
+    set_attr(op, "f", FunctionRef(forward.name))
+    set_attr(op, "Tout", (*op.attrs["Tout"], *(out.dtype.base_dtype for out in more)))
+    add_outputs(op, [out.dtype.base_dtype for out in more], [TensorShape(out.shape) for out in more])

@@ -37,7 +37,7 @@ class FuncGraph(TracedGraph):
         self.seed = None if capture_by_value else self.outer.seed  # the seed of a `Defun` is None
         if collections is not None:
             self._collections = collections
-        self._stacks().colocations = list(self.outer._stacks().colocations)
+        self.scopes.stacks().colocations = list(self.outer.scopes.stacks().colocations)
         self.name = name
         self.outputs: list[Tensor] = []
         """The results, as a list."""

@@ -27,15 +27,10 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.support import scalar_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 from gpuplace.tf1.input.queue_kernels import ReferenceHandle, own_resource, resource_of
-from gpuplace.tf1.input.queues import _shapes, _types
+from gpuplace.tf1.input.queues import component_shapes, component_types
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 
-__all__ = [
-    "Barrier",
-    "ConditionalAccumulator",
-    "ConditionalAccumulatorBase",
-    "SparseConditionalAccumulator",
-]
+__all__ = ["Barrier", "ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseConditionalAccumulator"]
 
 
 class ConditionalAccumulatorBase:
@@ -304,11 +299,11 @@ class Barrier:
     def __init__(
         self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier"
     ) -> None:
-        self._types = _types(types)
+        self._types = component_types(types)
         if shapes is None:
             self._shapes = [UNKNOWN_SHAPE] * len(self._types)
         else:
-            self._shapes = _shapes(shapes, self._types)
+            self._shapes = component_shapes(shapes, self._types)
             for number, shape in enumerate(self._shapes):
                 if shape.num_elements() == 0:
                     raise ValueError(

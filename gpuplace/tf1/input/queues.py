@@ -27,11 +27,11 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _types(dtypes: Any) -> list[DType]:
+def component_types(dtypes: Any) -> list[DType]:
     return [as_dtype(dtype) for dtype in _listed(dtypes)]
 
 
-def _shapes(
+def component_shapes(
     shapes: Any, dtypes: Sequence[DType], may_be_partial: bool = False, any_rank: bool = False
 ) -> list[TensorShape]:
     """Return the shapes of components, one for each dtype; an empty list if none are given.
@@ -365,8 +365,8 @@ class RandomShuffleQueue(QueueBase):
         self, capacity: int, min_after_dequeue: int, dtypes: Any, shapes: Any = None, names: Any = None,
         seed: int | None = None, shared_name: str | None = None, name: str = "random_shuffle_queue",
     ) -> None:  # fmt: skip
-        types = _types(dtypes)
-        shape_list, named = _shapes(shapes, types), _names(names, types)
+        types = component_types(dtypes)
+        shape_list, named = component_shapes(shapes, types), _names(names, types)
         seed1, seed2 = get_seed(seed)
         if seed1 is None or seed2 is None:
             seed1, seed2 = 0, 0
@@ -408,8 +408,8 @@ class FIFOQueue(QueueBase):
         self, capacity: int, dtypes: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:  # fmt: skip
-        types = _types(dtypes)
-        shape_list, named = _shapes(shapes, types), _names(names, types)
+        types = component_types(dtypes)
+        shape_list, named = component_shapes(shapes, types), _names(names, types)
         handle = apply_op(
             "FIFOQueueV2", name, component_types=types, shapes=shape_list, capacity=capacity,
             shared_name=shared_name or "",
@@ -436,8 +436,8 @@ class PaddingFIFOQueue(QueueBase):
         self, capacity: int, dtypes: Any, shapes: Any, names: Any = None, shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ) -> None:  # fmt: skip
-        types = _types(dtypes)
-        shape_list, named = _shapes(shapes, types, may_be_partial=True), _names(names, types)
+        types = component_types(dtypes)
+        shape_list, named = component_shapes(shapes, types, may_be_partial=True), _names(names, types)
         if len(shape_list) != len(types):
             raise ValueError(
                 "Shapes must be provided for all components, but received"
@@ -469,8 +469,8 @@ class PriorityQueue(QueueBase):
         self, capacity: int, types: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:  # fmt: skip
-        dtypes = _types(types)
-        shape_list = _shapes(shapes, dtypes)
+        dtypes = component_types(types)
+        shape_list = component_shapes(shapes, dtypes)
         handle = apply_op(
             "PriorityQueueV2", name, component_types=dtypes, shapes=shape_list, capacity=capacity,
             shared_name=shared_name or "",

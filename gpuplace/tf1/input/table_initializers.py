@@ -14,6 +14,7 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.scopes import building_context
 from gpuplace.graph.traced_graph import init_scope
 from gpuplace.kernels import tables
 from gpuplace.typing import DTypeLike, TensorLike
@@ -68,7 +69,7 @@ class TableInitializerBase:
 
 def _outside_loops() -> Any:
     """Return a context outside of all control flow, if there is any."""
-    return init_scope() if get_default_graph()._get_control_flow_context() is not None else nullcontext()
+    return init_scope() if building_context(get_default_graph()) is not None else nullcontext()
 
 
 class KeyValueTensorInitializer(TableInitializerBase):

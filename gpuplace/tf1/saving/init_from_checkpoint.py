@@ -16,7 +16,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.ops.saving import restore_v2
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variable_scope import variables_by_name
-from gpuplace.ops.variables.variables import Variable
+from gpuplace.ops.variables.variables import Variable, slice_info_of
 from gpuplace.saving.checkpoint_state import latest_checkpoint
 from gpuplace.saving.saveables import ReferenceVariableSaveable, ResourceVariableSaveable
 from gpuplace.tf1.saving.load import load_checkpoint
@@ -74,7 +74,7 @@ def _is_slices(value: Any) -> bool:
     return (
         isinstance(value, Sequence)
         and bool(value)
-        and all(isinstance(one, Variable) and one._save_slice_info is not None for one in value)
+        and all(isinstance(one, Variable) and slice_info_of(one) is not None for one in value)
     )
 
 
@@ -117,7 +117,7 @@ def _variables_in_scope(
 def _initialize_from(variable: Any, prefix: str, name: str) -> None:
     """Give a variable, or each of its slices, an initializer that reads a tensor from a checkpoint."""
     for one in [variable] if isinstance(variable, Variable) else variable:
-        piece: Any = one._save_slice_info
+        piece: Any = slice_info_of(one)
         spec = "" if one is variable else piece.spec
         graph = get_default_graph()
         with graph.device(one.device), graph.device("/cpu:0"):

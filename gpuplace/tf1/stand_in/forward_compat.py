@@ -18,19 +18,18 @@ import datetime
 import os
 from collections.abc import Iterator
 
+from gpuplace.process import PROCESS
+
 __all__ = ["forward_compatibility_horizon", "forward_compatible"]
 
 _FORWARD_COMPATIBILITY_HORIZON = datetime.date(2019, 8, 21)
 _DELTA_DAYS = "TF_FORWARD_COMPATIBILITY_DELTA_DAYS"
 
-_horizon = _FORWARD_COMPATIBILITY_HORIZON
-
 
 def _update_forward_compatibility_date_number(date_to_override: datetime.date | None = None) -> None:
     """Set the date to a given one, or to the default plus the number of days in the environment."""
-    global _horizon
     days = datetime.timedelta(days=int(os.environ.get(_DELTA_DAYS) or 0))
-    _horizon = date_to_override or _FORWARD_COMPATIBILITY_HORIZON + days
+    PROCESS.forward_compatibility = date_to_override or _FORWARD_COMPATIBILITY_HORIZON + days
 
 
 _update_forward_compatibility_date_number()
@@ -44,7 +43,8 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
         month: 1 to 12.
         day: 1 to 31.
     """
-    return (_horizon.year, _horizon.month, _horizon.day) > (year, month, day)
+    horizon = PROCESS.forward_compatibility
+    return (horizon.year, horizon.month, horizon.day) > (year, month, day)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, float32, int32
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, set_attr
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.unary import abs as absolute
 from gpuplace.ops.support import new_list
@@ -78,8 +78,8 @@ def _with_captured_results(body: Any) -> Any:
 
 def _keep_on_host(results: list[Tensor], inputs: Sequence[int], outputs: Sequence[int]) -> None:
     op = results[0].op
-    op._set_attr("_input_hostmem", tuple(inputs))
-    op._set_attr("_output_hostmem", tuple(outputs))
+    set_attr(op, "_input_hostmem", tuple(inputs))
+    set_attr(op, "_output_hostmem", tuple(outputs))
 
 
 def While(  # noqa: N802

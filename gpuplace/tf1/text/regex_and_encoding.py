@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from gpuplace.kernels.cancellation import check_deadline, step_limits
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new, same_shape
+from gpuplace.ops.text.strings import each_string
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
@@ -147,13 +147,6 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     return new("DecodeBase64", name, input=input)
 
 
-def _each(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
-    result = xp.empty(x.size, dtype)
-    for index, value in enumerate(x.reshape(-1).tolist()):
-        result[index] = function(value)
-    return result.reshape(x.shape)
-
-
 def _compile(pattern: bytes) -> Any:
     """Compile a regular expression with RE2, TensorFlow's library, which matches in linear time."""
     import re2
@@ -191,7 +184,7 @@ def _replaced(xp: ArrayModule, input: Array, pattern: bytes, rewrite: bytes, rep
                 break
         return b"".join([*result, text[at:]])
 
-    return _each(xp, input, replaced)
+    return each_string(xp, input, replaced)
 
 
 def _character_size(text: bytes, at: int) -> int:
@@ -254,12 +247,12 @@ def _full_matches(xp: Any, input: Any, pattern: bytes) -> Any:
         check_deadline(limits)
         return compiled.fullmatch(text) is not None
 
-    return _each(xp, input, matches, bool)
+    return each_string(xp, input, matches, bool)
 
 
 @compute("EncodeBase64")
 def _encode_base64(xp: ArrayModule, input: Array, *, pad: bool) -> Array:
-    return _each(
+    return each_string(
         xp,
         input,
         lambda text: base64.urlsafe_b64encode(text) if pad else base64.urlsafe_b64encode(text).rstrip(b"="),
@@ -279,7 +272,7 @@ def _decode_base64(xp: ArrayModule, input: Array) -> Array:
         except binascii.Error:
             raise InvalidArgumentError.of("Invalid character found in base64.") from None
 
-    return _each(xp, input, decoded)
+    return each_string(xp, input, decoded)
 
 
 @compute("DecodePaddedRaw")

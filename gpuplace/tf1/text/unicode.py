@@ -15,7 +15,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Tensor
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.support import new
-from gpuplace.ops.text.strings import _each
+from gpuplace.ops.text.strings import each_string
 from gpuplace.typing import TensorLike
 
 _MALFORMED = "\udfff"
@@ -97,7 +97,7 @@ def _unicode_transcode(
             decoded = control.sub(lambda _: other, decoded)
         return decoded.replace(_MALFORMED, other).encode(_OUTPUTS[output_encoding])
 
-    return _each(xp, input, changed)
+    return each_string(xp, input, changed)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.scopes import attr_scope
 from gpuplace.ops.train.optimizer import Optimizer
 from gpuplace.tf1.train.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer
 
@@ -72,5 +73,5 @@ def auto_mixed_precision_scope(select: bool = True) -> Iterator[None]:
     Args:
         select: whether they may be rewritten.
     """
-    with get_default_graph()._attr_scope({"_AutoMixedPrecisionScopeInclude": bool(select)}):
+    with attr_scope(get_default_graph(), {"_AutoMixedPrecisionScopeInclude": bool(select)}):
         yield

@@ -17,7 +17,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.state import assign
-from gpuplace.ops.variables.variables import Variable
+from gpuplace.ops.variables.variables import Variable, slice_info_of
 from gpuplace.saving.checkpoint_state import latest_checkpoint
 from gpuplace.tf1.saving.init_from_checkpoint import init_from_checkpoint
 from gpuplace.tf1.training.load_and_remap import remapped_matrix
@@ -172,7 +172,7 @@ def _slices(variable: Any) -> list[Any]:
 
 
 def _name(variable: Any) -> str:
-    piece = variable._save_slice_info
+    piece = slice_info_of(variable)
     return str(variable.op.name if piece is None else piece.full_name)
 
 
@@ -233,7 +233,7 @@ def warm_start_with_vocab(
     total_rows = sum(one.get_shape().as_list()[0] for one in slices)
     for one in slices:
         rows, columns = one.get_shape().as_list()
-        piece = one._save_slice_info
+        piece = slice_info_of(one)
         start = 0 if piece is None else piece.var_offset[0]
         word_rows = current_vocab_size if axis == 0 else total_rows
         oov_rows = min(rows, max(0, start + rows - word_rows)) if axis == 0 else 0

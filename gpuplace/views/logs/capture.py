@@ -59,7 +59,7 @@ class LogCapture:
             )
         self._stretch = redirection.begin(self._quiet)
         try:
-            _switch(1)
+            _switch.count(1)
             self._had_tensorflow = imported_tensorflow() is not None
         except BaseException:
             redirection.end(self._stretch)
@@ -72,7 +72,7 @@ class LogCapture:
         """End the capture; exceptions of the block pass through."""
         assert self._stretch is not None
         try:
-            _switch(-1)
+            _switch.count(-1)
         finally:
             self._output = redirection.end(self._stretch)
 
@@ -122,26 +122,28 @@ class LogCapture:
     _repr_mimebundle_ = notebook_view
 
 
-_lock = threading.Lock()
-_switch_of_process = LogSwitch()
-_running = 0
+class _SharedSwitch:
+    """TensorFlow's log, turned on by the first of several running captures and restored by the last."""
+
+    def __init__(self) -> None:
+        self.switch = LogSwitch()
+        self.running = 0
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """Replace the lock, which a thread of the parent process may hold."""
+        self.lock = threading.Lock()
+
+    def count(self, change: int) -> None:
+        """Count a capture that starts (1) or ends (-1)."""
+        with self.lock:
+            if change > 0:
+                self.switch.switch_on()
+            self.running += change
+            if not self.running:
+                self.switch.switch_back()
 
 
-def _switch(change: int) -> None:
-    """Count running captures; the first turns TensorFlow's log on, and the last restores it."""
-    global _running
-    with _lock:
-        if change > 0:
-            _switch_of_process.switch_on()
-        _running += change
-        if not _running:
-            _switch_of_process.switch_back()
-
-
-def _new_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
+_switch = _SharedSwitch()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
+    os.register_at_fork(after_in_child=_switch.renew_lock)

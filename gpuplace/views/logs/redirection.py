@@ -151,9 +151,23 @@ class Redirection:
         return Output(*(b"\n".join(text.removesuffix(b"\n") for text in part if text) for part in parts))
 
 
-_lock = threading.Lock()
-_current: Redirection | None = None
-_captures = 0
+class _Shared:
+    """The redirection of all running captures."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.redirection: Redirection | None = None
+        self.captures = 0
+
+    def forget(self) -> None:
+        """Forget the captures of the parent in a forked child, and its lock, which another thread may hold."""
+        self.lock = threading.Lock()
+        if self.redirection is not None:
+            self.redirection.forget()
+        self.redirection, self.captures = None, 0
+
+
+_shared = _Shared()
 _lingering: list[subprocess.Popen[bytes]] = []
 """Pumps to which children of earlier captures still write."""
 
@@ -168,20 +182,20 @@ def begin(is_quiet: bool) -> Stretch:
         UnimplementedError: the system is not a POSIX system.
         OSError: as for `Redirection`.
     """
-    global _current, _captures
     if os.name != "posix":
         raise UnimplementedError.of(
             "Output cannot be captured on this system",
             hint="write it to a file: python train.py > run.log 2>&1, then gpuplace.parse_log('run.log')",
         )
-    with _lock:
+    with _shared.lock:
         _lingering[:] = [process for process in _lingering if process.poll() is None]
-        if _current is None:
-            _current = Redirection(is_quiet)
-            stretch = Stretch(_current, (0,) * (len(_current.copies) + len(_current.streams)))
+        current = _shared.redirection
+        if current is None:
+            current = _shared.redirection = Redirection(is_quiet)
+            stretch = Stretch(current, (0,) * (len(current.copies) + len(current.streams)))
         else:
-            stretch = Stretch(_current, _current.positions())
-        _captures += 1
+            stretch = Stretch(current, current.positions())
+        _shared.captures += 1
     return stretch
 
 
@@ -194,15 +208,14 @@ def end(stretch: Stretch) -> Output:
     Raises:
         InternalError: the pump was killed.
     """
-    global _current, _captures
     redirection = stretch.redirection
-    with _lock:
-        if _current is not redirection:
+    with _shared.lock:
+        if _shared.redirection is not redirection:
             return Output(b"", b"")
-        _captures -= 1
-        if _captures:
+        _shared.captures -= 1
+        if _shared.captures:
             return redirection.output(stretch.positions, redirection.positions())
-        _current = None
+        _shared.redirection = None
         try:
             return redirection.output(stretch.positions, redirection.end())
         finally:
@@ -224,13 +237,5 @@ def _pipe(undo: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     return undo.enter_context(open(source, "rb", 0)), undo.enter_context(open(end, "wb", 0))
 
 
-def _forget_in_child() -> None:
-    global _lock, _current, _captures
-    _lock = threading.Lock()  # another thread of the parent may hold the old one
-    if _current is not None:
-        _current.forget()
-    _current, _captures = None, 0
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_in_child)
+    os.register_at_fork(after_in_child=_shared.forget)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from gpuplace.dtypes import bfloat16
-from gpuplace.numerics import pieces, threads
+from gpuplace.numerics import pieces
 from gpuplace.ops.nn.conv_arithmetic import convolve, filter_gradient, images_gradient
 from gpuplace.ops.nn.windows import Window
+from gpuplace.process import PROCESS
 
 WINDOWS = [
     Window(3, 3, (1, 1), padding="SAME"),
@@ -141,7 +142,7 @@ def test_large_ones_give_the_same_bits_with_any_number_of_threads(monkeypatch):
     given = arrays(window, (16, 30, 31, 24), 40)
     found = []
     for count in (1, 2, 3, 2):
-        monkeypatch.setattr(threads, "_size", count)
+        monkeypatch.setattr(PROCESS, "intra_op_threads", count)
         found.append(computed(*given, window))
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):

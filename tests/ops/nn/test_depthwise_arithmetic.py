@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gpuplace.numerics import pieces, threads
+from gpuplace.numerics import pieces
 from gpuplace.ops.nn import depthwise_arithmetic as module
 from gpuplace.ops.nn.depthwise_arithmetic import (
     depthwise,
@@ -15,6 +15,7 @@ from gpuplace.ops.nn.depthwise_arithmetic import (
     depthwise_images_gradient,
 )
 from gpuplace.ops.nn.windows import Window
+from gpuplace.process import PROCESS
 from tests.ops.nn.test_conv_arithmetic import padded_sums
 
 
@@ -112,7 +113,7 @@ def test_large_ones_give_the_same_bits_with_any_number_of_threads(strides, monke
     arguments = arrays(window, (16, 30, 31, 24), 2)
     found = []
     for count in (1, 2, 3, 2):
-        monkeypatch.setattr(threads, "_size", count)
+        monkeypatch.setattr(PROCESS, "intra_op_threads", count)
         found.append(computed(*arguments, window))
     for other, which in itertools.product(found[1:], range(3)):
         np.testing.assert_array_equal(other[which], found[0][which])

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gpuplace.numerics import pieces, threads
+from gpuplace.numerics import pieces
 from gpuplace.ops.nn.pool_arithmetic import at_largest, largest, largest_gradient, means, means_gradient
 from gpuplace.ops.nn.windows import Window
+from gpuplace.process import PROCESS
 
 
 def expected(images, grad, values, window):
@@ -104,7 +105,7 @@ def test_large_ones_give_the_same_bits_with_any_number_of_threads(monkeypatch):
     given = arrays((32, 31, 32, 24), window, 1000)
     found = []
     for count in (1, 2, 3):
-        monkeypatch.setattr(threads, "_size", count)
+        monkeypatch.setattr(PROCESS, "intra_op_threads", count)
         found.append(computed(*given, window))
     for other, which in itertools.product(found[1:], range(5)):
         np.testing.assert_array_equal(other[which], found[0][which])

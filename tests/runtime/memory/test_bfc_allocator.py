@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplace import dtypes
-from gpuplace.runtime.memory import bfc_allocator
+from gpuplace.process import PROCESS
 from gpuplace.runtime.memory.allocator_text import (
     OOM_HINT,
     AllocatorStats,
@@ -488,7 +488,7 @@ def test_optional_memory_in_1_4(caplog):
         "Allocator (GPU_0_bfc) ran out of memory trying to allocate 4.00MiB. The caller indicates that this is "
         "not a failure, but may mean that there could be performance gains if more memory is available."
     ]
-    assert bfc_allocator._optional_warnings == 1
+    assert PROCESS.optional_memory_warnings == 1
     reset_warning_counts()
 
 

@@ -32,7 +32,7 @@ def test_operations_come_after_what_they_take_and_where_the_program_has_them():
         if op.type == "Merge":
             before = [one for one in before if one.type != "NextIteration"]
         assert all(one.index < op.index for one in before), op.name
-    own = [op.name for op in running.get_operations() if op.name in graph._by_name]
+    own = [op.name for op in running.get_operations() if op.name in graph.by_name]
     kept = [op.name for op in graph.get_operations()]
     assert sorted(own) == sorted(kept)
     places = {op.name: op.index for op in running.get_operations()}

@@ -174,7 +174,7 @@ def test_errors_of_replicas_come_out_and_leave_the_graph_usable(strategy, graph)
         with pytest.raises(ValueError, match="You must specify an aggregation method"):
             variable = tf.Variable(0.0)
             strategy.experimental_run_v2(lambda: variable.assign(1.0))
-    assert graph._of_thread.distribution == () and graph.get_name_scope() == ""
+    assert graph.scopes.of_thread.distribution == () and graph.get_name_scope() == ""
     tf.constant(1.0, name="after")
     assert graph.get_operation_by_name("after").device == ""
 

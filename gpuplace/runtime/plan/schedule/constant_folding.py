@@ -184,7 +184,7 @@ class Folder:
         folded_ops: list[Operation] = []
         for op in operations:
             if op.type == "Const":
-                constant[op] = _Constant((), tuple(op._control_inputs))
+                constant[op] = _Constant((), tuple(op.controls))
                 continue
             inputs = op.inputs
             if not inputs:
@@ -210,7 +210,7 @@ class Folder:
         values = self._values_of[op]
         if values is None:
             return False
-        controls = dict.fromkeys(op._control_inputs)
+        controls = dict.fromkeys(op.controls)
         for tensor in op.inputs:
             controls.update(dict.fromkeys(constant[tensor.op].controls))
         constant[op] = _Constant(values, tuple(controls))
@@ -294,7 +294,7 @@ class Folder:
                     used.add(tensor)
                 if source not in kept and tensor not in feeds:
                     stack.append(source)
-            controls.extend(op._control_inputs)
+            controls.extend(op.controls)
         folded = {}
         for op in folded_ops:
             if op in kept and op in candidates:

@@ -174,7 +174,7 @@ class LoopFacts:
     def _fits(self, step: Step, loop: Loop, part: int, guards: Guards, guard_of: GuardOf) -> bool:
         """Whether a step may be in a plain loop; computes its guard."""
         if self.is_header(step):
-            return self.entry(step, loop) is not None and step.op is not None and not step.op._control_inputs
+            return self.entry(step, loop) is not None and step.op is not None and not step.op.controls
         if any(self.comes_from_outside(slot, loop) and not self.is_invariant(slot) for slot in step.inputs):
             return False
         guard = guard_of_step(step, guards, guard_of, self.roots, lambda step: "")

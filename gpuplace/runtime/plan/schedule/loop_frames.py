@@ -88,9 +88,7 @@ def _path(frame: Frame | None) -> list[Frame]:
 
 
 def find_frames(
-    operations: Sequence[Operation],
-    feeds: Collection[Tensor],
-    fed_name: Callable[[Tensor], str],
+    operations: Sequence[Operation], feeds: Collection[Tensor], fed_name: Callable[[Tensor], str]
 ) -> Frames:
     """Return the frames of operations.
 
@@ -131,9 +129,7 @@ class _Finder:
                     sources.append(tensor)
                 elif tensor.op in pruned:
                     sources.append(tensor.op)
-            sources += [
-                control for control in op._control_inputs if control in pruned and not _is_free(control)
-            ]
+            sources += [control for control in op.controls if control in pruned and not _is_free(control)]
             if not sources:
                 self._result.of[op] = None
                 self._queue.append(op)
@@ -230,7 +226,7 @@ def _name(frame: Frame | None) -> str:
 
 def _is_free(op: Operation) -> bool:
     """Whether a control input can be ignored: a constant, which Grappler removes from control inputs."""
-    return op.type == "Const" and not op._control_inputs
+    return op.type == "Const" and not op.controls
 
 
 _Item = Operation | Frame
@@ -256,7 +252,7 @@ class _Order:
                         self._add_edge(op, -1, tensor.op)
                     else:
                         self._add_edge(tensor.op, tensor.value_index, op)
-            for control in op._control_inputs:
+            for control in op.controls:
                 if control in pruned and not (_is_free(control) and frames.of[control] is not frames.of[op]):
                     self._add_edge(control, -1, op)
 

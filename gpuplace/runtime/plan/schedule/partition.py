@@ -124,7 +124,7 @@ class Step:
         """Operations that must run before."""
         if self.folded is not None:
             return self.folded.controls
-        return [] if self.op is None else self.op._control_inputs
+        return [] if self.op is None else self.op.controls
 
     @property
     def may_come_dead(self) -> bool:
@@ -282,8 +282,7 @@ class _ScheduleBuilder:
         if not (self.home[tensor].is_ref or tensor.dtype.base_dtype is resource):
             is_cpu = device_type == "CPU"
             self.value_at(
-                tensor,
-                Location(device, is_cpu or position in self.on_host(consumer, device_type)[0]),
+                tensor, Location(device, is_cpu or position in self.on_host(consumer, device_type)[0])
             )
 
     def forget_copies(self, first: int) -> None:

@@ -64,7 +64,7 @@ def pruned_with_loops(
                     is_ordered = False
                 if source not in needed:
                     stack.append(source)
-        for source in op._control_inputs:
+        for source in op.controls:
             if source.index >= index:
                 is_ordered = False
             if source not in needed:
@@ -96,7 +96,7 @@ def _sorted_by_edges(
     operations: Sequence[Operation], feeds: Collection[Tensor], fed: Collection[Operation]
 ) -> list[Operation]:
     def sources(op: Operation) -> set[Operation]:
-        predecessors = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
+        predecessors = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op.controls)
         return predecessors.difference(fed)
 
     ordered = ready_order(operations, sources)

@@ -72,7 +72,7 @@ def _waiting(operations: Iterable[Operation]) -> dict[Operation, list[Operation]
     """Return the operations that wait for each operation."""
     waiting: dict[Operation, list[Operation]] = {}
     for op in operations:
-        for before in op._control_inputs:
+        for before in op.controls:
             waiting.setdefault(before, []).append(op)
     return waiting
 
@@ -85,7 +85,7 @@ def _may_go(op: Operation, waiting: Mapping[Operation, Sequence[Operation]]) -> 
 def _is_barrier(op: Operation, member: Operation) -> bool:
     """Whether ``op`` is the NoOp that the results of ``tf.tuple`` wait for, with an output of ``member`` among them."""
     return op.type == "NoOp" and any(
-        consumer.type == "Identity" and op in consumer._control_inputs
+        consumer.type == "Identity" and op in consumer.controls
         for tensor in member.outputs
         for consumer in tensor.consumers()
     )

@@ -15,7 +15,7 @@ from typing import Any
 from gpuplace.dtypes import int32, int64
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
-from gpuplace.ops.gradients.dense_slices import _as_indexed_slices
+from gpuplace.ops.gradients.dense_slices import as_indexed_slices
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
 from gpuplace.tf1.functions.func_graph import FuncGraph, flat_tensors, packed_tensors
@@ -128,7 +128,7 @@ def make_slices_match(branches: Sequence[FuncGraph], op_name: str) -> None:
                     f"Cannot reconcile {op_name} {number}-th outputs:\n  outputs from all branches: {outs}"
                 )
             with branch.as_default():
-                results[number] = _as_indexed_slices(branch_output)
+                results[number] = as_indexed_slices(branch_output)
     for branch, results in zip(branches, outputs, strict=True):
         branch.structured_outputs = results
         branch.outputs = flat_tensors(results)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_outputs, set_attr
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, new_list
@@ -141,14 +141,14 @@ def _rewrite(
     check_same_outputs(branches, [""] * len(branches), op_name)
     functions = [create_new_tf_function(branch) for branch in branches]
     if op.type == "Case":
-        op._set_attr("branches", tuple(functions))
+        set_attr(op, "branches", tuple(functions))
     else:
-        op._set_attr("then_branch", functions[0])
-        op._set_attr("else_branch", functions[1])
+        set_attr(op, "then_branch", functions[0])
+        set_attr(op, "else_branch", functions[1])
     given_out = branches[0].outputs
-    op._set_attr("Tout", tuple(out.dtype.base_dtype for out in given_out))
-    op._set_attr("output_shapes", tuple(out.shape for out in given_out))
-    op._add_outputs([out.dtype for out in given_out[count:]], [out.shape for out in given_out[count:]])
+    set_attr(op, "Tout", tuple(out.dtype.base_dtype for out in given_out))
+    set_attr(op, "output_shapes", tuple(out.shape for out in given_out))
+    add_outputs(op, [out.dtype for out in given_out[count:]], [out.shape for out in given_out[count:]])
 
 
 def _inputs(op: Operation, forward: FuncGraph, gradient_graph: FuncGraph) -> list[Tensor]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
-from gpuplace.graph.operation import Tensor
+from gpuplace.graph.operation import Tensor, set_attr
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.tf1.functions.flow.branches import (
     check_captures,
@@ -121,7 +121,7 @@ def _called(op_type: str, name: str | None, graphs: Sequence[FuncGraph], **argum
     waiting = [op for branch in graphs for op in branch.control_captures]
     with graph.control_dependencies(waiting):
         op = apply_op(op_type, name, **arguments)
-    op._set_attr(LOWERING, True)
+    set_attr(op, LOWERING, True)
     tensors = [identity(output) for output in op.outputs]
     graph.prevent_fetching(op)
     return packed_tensors(graphs[0].structured_outputs, tensors)

@@ -19,7 +19,8 @@ from typing import Any
 
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.op_sets import IDENTITY_OPS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_inputs, add_outputs, set_attr
+from gpuplace.graph.scopes import building_context, set_building_context
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
@@ -127,9 +128,9 @@ class _BodyGradientGraph(WhileBodyFuncGraph):
             return known
         outer = self._body.outer_graph
         with outer.as_default():
-            context = outer._get_control_flow_context()
+            context = building_context(outer)
             with outer.control_dependencies(None):
-                outer._set_control_flow_context(context)
+                set_building_context(outer, context)
                 accumulator = empty_tensor_list(
                     tensor.shape,
                     tensor.dtype,
@@ -185,7 +186,7 @@ def _of_while(op: Operation, *grads: Any) -> list[Any]:
     gradient_graph, args = _body_gradient(op, cond, body, ways)
     if gradient_graph.lists:
         _rewrite(op, cond, body, gradient_graph.lists, count)
-    op._set_attr(ORIGINAL_OUTPUTS, len(op.outputs))
+    set_attr(op, ORIGINAL_OUTPUTS, len(op.outputs))
     captured = [_resolved(tensor, op, body) for tensor in gradient_graph.external_captures]
     wrt = [tensor for tensor, grad in zip(op.inputs, dys, strict=False) if grad is not None]
     initial = keep_slices(gradient_graph, wrt, [*args, *captured], COUNTERS)
@@ -235,13 +236,13 @@ def _rewrite(op: Operation, cond: FuncGraph, body: FuncGraph, lists: Sequence[Te
     """Extend a loop with lists of its body's intermediate values."""
     cond.name += "_rewritten"
     body.name += "_rewritten"
-    op._set_attr("cond", create_new_tf_function(cond))
-    op._set_attr("body", create_new_tf_function(body))
-    op._set_attr("T", tuple(output.dtype.base_dtype for output in body.outputs))
-    op._set_attr("output_shapes", tuple(output.shape for output in body.outputs))
-    op._add_inputs(lists)
+    set_attr(op, "cond", create_new_tf_function(cond))
+    set_attr(op, "body", create_new_tf_function(body))
+    set_attr(op, "T", tuple(output.dtype.base_dtype for output in body.outputs))
+    set_attr(op, "output_shapes", tuple(output.shape for output in body.outputs))
+    add_inputs(op, lists)
     more = body.outputs[count:]
-    op._add_outputs([output.dtype for output in more], [output.shape for output in more])
+    add_outputs(op, [output.dtype for output in more], [output.shape for output in more])
 
 
 def _resolved(tensor: Tensor, op: Operation, body: FuncGraph) -> Tensor:

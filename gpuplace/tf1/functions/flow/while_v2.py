@@ -18,7 +18,7 @@ from typing import Any
 from gpuplace.dtypes import int32
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
-from gpuplace.graph.operation import Tensor
+from gpuplace.graph.operation import Tensor, set_attr
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.array.reshaping import identity
@@ -195,7 +195,7 @@ def _called(
     waiting = [*cond_graph.control_captures, *body_graph.control_captures]
     with get_default_graph().control_dependencies(waiting):
         outputs = add_while(initial_values, cond_graph, body_graph, shapes, parallel_iterations, name)
-        outputs[0].op._set_attr(ORIGINAL_OUTPUTS, len(outputs))
+        set_attr(outputs[0].op, ORIGINAL_OUTPUTS, len(outputs))
     return [identity(output) for output in outputs]
 
 
@@ -229,5 +229,5 @@ def add_while(
         output_shapes=list(shapes),
         parallel_iterations=parallel_iterations,
     )
-    op._set_attr(LOWERING, True)
+    set_attr(op, LOWERING, True)
     return op.outputs

@@ -11,7 +11,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.tf1.data import structure
-from gpuplace.tf1.data.dataset import Dataset, generator_dataset, int64_tensor
+from gpuplace.tf1.data.dataset import Dataset, generator_dataset, int64_tensor, to_variant, unary
 from gpuplace.tf1.data.tracing import Traced, trace
 from gpuplace.typing import TensorLike
 
@@ -81,7 +81,8 @@ class MapDataset(UnaryDataset):
         **kwargs: Any,
     ) -> None:
         function = trace(map_func, "Dataset.map()", input_dataset.element_spec)
-        dataset = input_dataset._unary(
+        dataset = unary(
+            input_dataset,
             self._op_type,
             function.spec,
             other_arguments=list(function.captured),
@@ -91,7 +92,7 @@ class MapDataset(UnaryDataset):
             **kwargs,
         )
         self._spec = dataset.element_spec
-        super().__init__(input_dataset, dataset._variant_tensor, (function,))
+        super().__init__(input_dataset, to_variant(dataset), (function,))
 
     _op_type = "MapDataset"
 
@@ -136,8 +137,8 @@ class PrefetchDataset(UnaryUnchangedStructureDataset):
         self, input_dataset: Dataset, buffer_size: TensorLike | None, slack_period: int | None = None
     ) -> None:
         size = int64_tensor(-1 if buffer_size is None else buffer_size, "buffer_size")
-        dataset = input_dataset._unary("PrefetchDataset", buffer_size=size, slack_period=slack_period or 0)
-        super().__init__(input_dataset, dataset._variant_tensor)
+        dataset = unary(input_dataset, "PrefetchDataset", buffer_size=size, slack_period=slack_period or 0)
+        super().__init__(input_dataset, to_variant(dataset))
 
 
 def _GeneratorDataset(  # noqa: N802 - TensorFlow's name

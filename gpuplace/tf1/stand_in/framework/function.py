@@ -291,7 +291,7 @@ def _always_runs(op: Operation, graph: TracedGraph) -> bool:
         op.op_def is not None
         and op.op_def.is_stateful
         and op.type != "Placeholder"
-        and op not in graph._contexts
+        and op not in graph.scopes.contexts
     )
 
 

@@ -27,8 +27,7 @@ _LOG = {
 }
 
 _NOT_SET = object()
-_verbosity = WARN
-_writer: Any = _NOT_SET
+_settings: dict[str, Any] = {"verbosity": WARN, "writer": _NOT_SET}
 
 
 def _check(level: str) -> None:
@@ -38,7 +37,8 @@ def _check(level: str) -> None:
 
 def get_verbosity() -> str:
     """Return the lowest level that is written to event files."""
-    return _verbosity
+    verbosity: str = _settings["verbosity"]
+    return verbosity
 
 
 def set_verbosity(verbosity: str) -> None:
@@ -50,9 +50,8 @@ def set_verbosity(verbosity: str) -> None:
     Raises:
         ValueError: there is no such level.
     """
-    global _verbosity
     _check(verbosity)
-    _verbosity = verbosity
+    _settings["verbosity"] = verbosity
 
 
 def set_summary_writer(summary_writer: Any) -> None:
@@ -61,14 +60,12 @@ def set_summary_writer(summary_writer: Any) -> None:
     Args:
         summary_writer: a ``FileWriter``; None: messages are not written.
     """
-    global _writer
-    _writer = summary_writer
+    _settings["writer"] = summary_writer
 
 
 def _clear_summary_writer() -> None:
     """Unset the writer."""
-    global _writer
-    _writer = _NOT_SET
+    _settings["writer"] = _NOT_SET
 
 
 def log(level: str, message: str, *args: Any) -> None:
@@ -83,14 +80,15 @@ def log(level: str, message: str, *args: Any) -> None:
         ValueError: there is no such level.
         RuntimeError: ``set_summary_writer`` was not called.
     """
-    if _writer is _NOT_SET:
+    writer = _settings["writer"]
+    if writer is _NOT_SET:
         raise RuntimeError("set_summary_writer() must be called before logging")
     _check(level)
-    if _writer is not None and _NUMBERS[level] >= _NUMBERS[_verbosity]:
+    if writer is not None and _NUMBERS[level] >= _NUMBERS[get_verbosity()]:
         event = Event(wall_time=time.time())
         event.log_message.level = event.log_message.Level.Value(_EVENT_LEVELS[level])
         event.log_message.message = message % args if args else message
-        _writer.add_event(event)
+        writer.add_event(event)
     tf_logging.log(_LOG[level], message, *args)
 
 

@@ -28,6 +28,7 @@ from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.ops.deprecation import deprecated_argument_lookup as deprecated_argument_lookup
+from gpuplace.process import PROCESS
 from gpuplace.tf1.stand_in.util import decorator_utils
 
 _PRINT_DEPRECATION_WARNINGS = True
@@ -65,9 +66,13 @@ def _caller() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def _is_on() -> bool:
+    return _PRINT_DEPRECATION_WARNINGS and PROCESS.warns_of_deprecation
+
+
 def _warn(key: Any, once: bool, sentence: str, *parts: Any) -> None:
     """Log a warning unless warnings are off; ``parts`` fill the sentence after the line of the call."""
-    if not _PRINT_DEPRECATION_WARNINGS or key in _PRINTED_WARNING:
+    if not _is_on() or key in _PRINTED_WARNING:
         return
     if once:
         _PRINTED_WARNING[key] = True
@@ -200,7 +205,7 @@ def _wrap_args(
     """Wrap a function; ``used`` returns the arguments to warn about, each with its description."""
 
     def warn(args: Any, kwargs: Any) -> None:
-        if not _PRINT_DEPRECATION_WARNINGS:
+        if not _is_on():
             return
         for argument, words, parts in used(args, kwargs):
             _warn(
@@ -309,9 +314,8 @@ def deprecated_arg_values(
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
     """Suppress warnings in the ``with`` block."""
-    global _PRINT_DEPRECATION_WARNINGS
-    before, _PRINT_DEPRECATION_WARNINGS = _PRINT_DEPRECATION_WARNINGS, False
+    before, PROCESS.warns_of_deprecation = PROCESS.warns_of_deprecation, False
     try:
         yield
     finally:
-        _PRINT_DEPRECATION_WARNINGS = before
+        PROCESS.warns_of_deprecation = before

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.numerics import threads
 from gpuplace.ops.nn import fused_conv
+from gpuplace.process import PROCESS
 
 RANDOM = np.random.default_rng(8)
 IMAGES = RANDOM.standard_normal((6, 13, 12, 5)).astype(np.float32)
@@ -150,6 +150,6 @@ def test_the_same_bits_every_time(session, monkeypatch):
     given = RANDOM.standard_normal((16, 64, 64, 5)).astype(np.float32)
     first = session.run(pooled, {x: given})
     for count in (1, 2, 3):
-        monkeypatch.setattr(threads, "_size", count)
+        monkeypatch.setattr(PROCESS, "intra_op_threads", count)
         for _ in range(10):
             np.testing.assert_array_equal(session.run(pooled, {x: given}), first)

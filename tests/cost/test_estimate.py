@@ -390,5 +390,5 @@ def test_what_has_several_tensors_is_fetched_and_fed_by_its_tensors():
     step = tf.estimate(graph, rows, machine="1 CPU")
     fetched = [step.part.graph.names[node] for node, _ in step.part.fetches]
     assert fetched == [part.op.name for part in (rows.values, rows.indices, rows.dense_shape)]
-    with pytest.raises(ValueError, match="takes 3 values"):
+    with pytest.raises(ValueError, match="needs 3 values"):
         tf.estimate(graph, dense, {sparse: (3, 4, 5, 6)}, "1 CPU")

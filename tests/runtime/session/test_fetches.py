@@ -229,5 +229,5 @@ def test_a_sparse_placeholder_of_known_shape_is_fed_without_it():
         found = session.run(parts, {sparse: ([[3, 2], [4, 5]], [1.0, 2.0])})
         assert [one.tolist() for one in found] == [[[3, 2], [4, 5]], [1, 2], [7, 9]]
         for key, value in ((open_shape, ([[1, 2]], [1.0])), (sparse, ([[1, 2]], [1.0], [7, 9], 1))):
-            with pytest.raises(ValueError, match="takes 3 values"):
+            with pytest.raises(ValueError, match="needs 3 values"):
                 session.run(parts, {key: value})

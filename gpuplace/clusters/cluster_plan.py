@@ -70,7 +70,7 @@ class ClusterPlan:
         self.fed = {
             position: feeds.index(tensor) for position, tensor in enumerate(fetches) if tensor in feeds
         }
-        """Positions of feeds by the positions of the fetches that they are."""
+        """Positions of feeds that are also fetched, by fetch position."""
         self.feeds = [tensor.name for tensor in feeds]
         """Names of the fed tensors."""
         self.fetches = len(fetches)
@@ -210,7 +210,7 @@ class ClusterStep:
             return []
 
     def fail(self, error: OpError) -> None:
-        """Abort the step on all tasks, from any thread; the first error counts."""
+        """Abort the step on all tasks, from any thread; the first error wins."""
         with self._lock:
             if self._error is not None:
                 return

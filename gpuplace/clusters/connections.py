@@ -94,7 +94,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     host, colon, port = place.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     try:
-        host.encode("idna")  # as the system's resolver has it
+        host.encode("idna")  # as the system's resolver does
         is_host = bool(colon and host and "/" not in host)
     except UnicodeError:
         is_host = False

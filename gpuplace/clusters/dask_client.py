@@ -1,8 +1,8 @@
 """Tasks of a TensorFlow cluster on the workers of a dask cluster, on this machine, over SSH or in a batch system.
 
-A task listens in the process of each dask worker, and ends with it. The only difference from servers that were started
-by hand: a task that no longer listens does not come back, because a restarted worker listens at another address. So a
-session does not wait for it, which its target ``grpc+dask://host:port`` requests.
+A task listens in the process of each dask worker, and ends with it. It differs from a server that was started by
+hand in one way: a task that no longer listens does not come back, because a restarted worker listens at another address. Its
+target ``grpc+dask://host:port`` tells sessions not to wait for it.
 
 Source: distributed.diagnostics.plugin (``WorkerPlugin``).
 """
@@ -26,7 +26,7 @@ _PLUGIN = "gpuplace-task"
 """Name of the dask worker plugin that contains the server."""
 
 _LEAST_S = 0.001
-"""Minimal timeout in seconds; for dask, 0 means no timeout."""
+"""Minimum timeout in seconds; for dask, 0 means no timeout."""
 
 Places = Mapping[str, tuple[str, int]]
 """Job and task index, by address of the dask worker."""
@@ -153,7 +153,7 @@ def _errors_as_op_errors(deadline: float | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:  # TimeoutError and distributed's CommClosedError are too
+    except OSError as error:  # also TimeoutError and distributed's CommClosedError
         facts = {"raised": f"{type(error).__name__}: {error}"}
         if deadline is not None and time.monotonic() >= deadline:
             raise DeadlineExceededError.of("Deadline Exceeded", facts=facts) from None

@@ -1,4 +1,4 @@
-"""Dead tensors: values of a step that are missing if they are in a branch of a conditional that is not taken.
+"""Dead tensors: values of a step that are missing because their branch of a conditional is not taken.
 
 ::
 
@@ -56,7 +56,7 @@ class DeadTensors:
         return bool(self._around.get(frame))
 
     def decides_whole_loop(self, enter: Operation) -> bool:
-        """Whether the input of an ``Enter`` decides whether all inputs of its loop are alive.
+        """Whether the input of an ``Enter`` determines if all inputs of its loop are alive.
 
         Args:
             enter: ``Enter`` of the loop.

@@ -31,7 +31,7 @@ HEAD = struct.Struct("!II")
 MOST_HEADER_BYTES = 1 << 26
 MOST_BUFFERS = 1 << 20
 MOST_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-"""Maximal size of a message in bytes: the memory of this machine."""
+"""Maximum size of a message in bytes: the memory of this machine."""
 _BUFFER = "#"
 
 Buffer = bytes | memoryview

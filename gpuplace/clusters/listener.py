@@ -23,13 +23,13 @@ from gpuplace.errors import PermissionDeniedError
 _logger = logging.getLogger(__name__)
 
 MOST_UNPROVEN = 64
-"""Maximal number of unauthenticated connections."""
+"""Maximum number of unauthenticated connections."""
 PROOF_S = 10.0
 """Time in seconds that a connection has to authenticate."""
 CROWDED_S = 1.0
 """Time in seconds that it has if others are waiting."""
 LOG_S = 10.0
-"""Minimal time in seconds between log entries about refused connections."""
+"""Minimum time in seconds between log entries about refused connections."""
 _SHOWN_REASONS = 3
 _MOST_REASONS = 100
 _MOST_LETTERS = 200

@@ -69,7 +69,7 @@ _RETRY_S = 0.1
 _LISTENS_S = 1.0
 """Timeout in seconds of a connection attempt to a task that is known to listen."""
 _MOST_REFUSALS = 3
-"""Number of consecutive failed authentications that count as an error; a task that is killed causes one, too."""
+"""Number of consecutive failed authentications that count as an error; a killed task causes one, too."""
 _IS_BACK_S = 0.5
 """Timeout in seconds of a connection to a lost task: if it is back, it does not know the session."""
 
@@ -84,8 +84,8 @@ class ClusterSession:
     """Master of a session; it has the interface of the plan compiler of a session in one process.
 
     Args:
-        target: ``grpc://host:port`` of any task, which is waited for; ``grpc+dask://host:port`` of the task of a dask
-            worker, which is not; or ``dask://host:port`` of a scheduler, whose workers become tasks.
+        target: ``grpc://host:port`` of any task, which may start later; ``grpc+dask://host:port`` of a dask worker's
+            task, which may not; or ``dask://host:port`` of a scheduler, whose workers become tasks.
         config: the session's ``ConfigProto``.
         graph: the graph.
         release: the release.

@@ -24,7 +24,7 @@ from gpuplace.clusters import event_loop
 from gpuplace.clusters.connections import Connections
 
 LARGE_BYTES = 1 << 22
-"""Minimal size in bytes of a tensor that is sent alone."""
+"""Minimum size in bytes of a tensor that is sent alone."""
 
 
 class Outbox:

@@ -10,8 +10,8 @@ immediately before its first consumer. So tasks that run their nodes sequentiall
 conditional run on other tasks, the dead tensors of the branch that is not taken are sent too. A loop on several tasks
 runs on each of them (``shared_loops``).
 
-Added nodes have the names that TensorFlow's master gives them: ``y_S2`` sends ``y`` and ``y_S3`` receives it. For a
-control edge an empty tensor is sent::
+Added nodes have the names that TensorFlow's master gives them: ``y_S2`` sends ``y`` and ``y_S3`` receives it. A
+control edge sends an empty tensor::
 
     y ──> y_S4 = Const ──> y_S5 = _Send        y_S6 = _Recv ──> y_S7 = Identity ──> nodes that wait for y
 
@@ -319,7 +319,7 @@ class _Partitioner:
         return part.feeds[position]
 
     def _names_of(self, key: Tensor | Operation, task: str) -> list[str]:
-        """Return the names of the nodes of an edge between tasks: two for a tensor, four for a control edge."""
+        """Return the node names of an edge between tasks: two for a tensor, four for a control edge."""
         is_tensor = isinstance(key, Tensor)
         name = key.op.name if isinstance(key, Tensor) else key.name
         count = 2 if is_tensor else 4

@@ -106,7 +106,7 @@ class Rendezvous:
         raise self.error or CancelledError.of("Step was cancelled by an explicit call to `Session::Close()`.")
 
     def abort(self, error: OpError) -> None:
-        """End all waiting, now and later; the first error counts."""
+        """End all waiting, now and later; the first error wins."""
         with self._lock:
             if self.error is None:
                 self.error = error

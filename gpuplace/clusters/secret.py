@@ -123,7 +123,7 @@ def _read(path: Path, file_number: int, changed_ns: int) -> bytes:
 
 
 def _create(path: Path) -> None:
-    """Create a token file atomically; if several processes do, the first one counts."""
+    """Create a token file atomically; if several processes do, the first wins."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(prefix=f".{_NAME}-", dir=path.parent)  # for this user alone
     try:

@@ -1,12 +1,12 @@
 """Traces of a step's parts, merged and converted to one clock.
 
 Each task records times by its own clock. The master requests the time of each task several times, and uses the fastest
-answer: the task's clock was read between request and answer, about in the middle::
+answer: the task's clock was read between request and answer, roughly midway::
 
     master   requested ─────────┬─────────── answered         ahead by: theirs - (requested + answered) / 2
     task                      theirs                          error up to: (answered - requested) / 2
 
-A clock that may be right within that error is not corrected: the tasks of one machine have one clock.
+A clock that may be right within that error is not corrected: tasks on one machine share one clock.
 
 A tensor sent between tasks appears as ``_Send`` and ``_Recv`` in the lists of its sender and receiver. As in
 TensorFlow, which omits those two, it also appears as a ``RecvTensor`` in a separate list for the receiver, with its
@@ -32,7 +32,7 @@ from gpuplace.clusters.rendezvous import next_name
 from gpuplace.graph.op_sets import RECEIVES, SENDS
 
 CLOCK_REQUESTS = 8
-"""Number of times that a task's time is requested."""
+"""Number of requests for a task's time."""
 _UNKNOWN_TIME = 0
 _MB = 1 << 20
 
@@ -44,7 +44,7 @@ class PartTrace:
     step_stats: Any
     """``StepStats`` with times of the task's clock."""
     arrivals: Mapping[str, int] = field(default_factory=dict)
-    """Arrival time of each received tensor, by edge name, in nanoseconds since 1970 of the task's clock."""
+    """Arrival time of each received tensor, by edge name, in nanoseconds since 1970 by the task's clock."""
 
 
 async def clock_ahead(

@@ -19,9 +19,9 @@ from gpuplace.clusters.frames import HEAD, Buffer, FrameError, checked_head, che
 
 _BUFFERED_BYTES = 1 << 16
 _JOINED_BYTES = 1 << 17
-"""Maximal size in bytes of messages that are sent in one piece."""
+"""Maximum size in bytes of messages sent in one piece."""
 _CHUNK_BYTES = 1 << 20
-"""Size of the chunks of larger messages: Python copies the rest of a chunk that the socket does not accept."""
+"""Chunk size of larger messages: Python copies the rest of a chunk that the socket does not accept."""
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 10))
 """TCP keepalive: the kernel probes an idle connection after 10 s, then every 2 s, 10 times."""
 

@@ -54,7 +54,7 @@ from gpuplace.runtime.tracing.partition_graphs import Ends, fill_partition_graph
 from gpuplace.runtime.tracing.step_stats import Trace, fill_step_stats
 
 _REMEMBERED_STEPS = 1024
-"""Number of finished and failed steps that are remembered, to drop late tensors."""
+"""Number of finished and failed steps to remember, to drop late tensors."""
 
 
 class TaskSessionResources(SessionResources):

@@ -38,11 +38,11 @@ from gpuplace.kernels.tensor_lists import TensorList
 from gpuplace.shapes import TensorShape
 
 SMALL_BYTES = 1 << 17
-"""Maximal size in bytes of tensors that are copied; the memory of larger ones is sent directly."""
+"""Maximum size in bytes of tensors that are copied; the memory of larger ones is sent directly."""
 _TYPES = {dtype.name: dtype for dtype in ALL_DTYPES}
 """Types by name."""
 _ENDING = "cannot schedule new futures after"
-"""Beginning of the errors of Python's thread pools after their, or the process's, shutdown."""
+"""Prefix of Python's thread pool errors after shutdown of the pool or the process."""
 
 
 def packed(value: Any) -> Any:

@@ -232,7 +232,7 @@ def new_clock(graph: StepGraph, ways: Ways, threads: int, copies: int) -> Clock:
         graph: the step that it will run.
         ways: routes of the copies.
         threads: number of threads in the inter-op pool.
-        copies: maximal number of copies.
+        copies: maximum number of copies.
     """
     items, nodes = graph.item_count, len(graph.row)
     items_and_copies = items + copies

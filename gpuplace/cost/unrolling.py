@@ -33,7 +33,7 @@ class Unrolling:
         graph: the nodes that run.
         shapes: their shapes, frames and trip counts.
         total: number of nodes, including those of fetches, which come after the graph's own.
-        most: maximal number of items.
+        most: maximum number of items.
     """
 
     def __init__(

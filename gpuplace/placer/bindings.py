@@ -9,7 +9,7 @@ from `_class`. Edges are merged first::
 
 Almost all groups are *easy*: at most one device is requested, no kernel has a priority, and some device type supports
 all nodes. The order of merging does not matter for them, so they are formed by arrays: connected components, an
-intersection of bit masks, one table look-up. All other groups go through `Grouping`, merge by merge, in TensorFlow's
+intersection of bit masks, one table lookup. All other groups go through `Grouping`, merge by merge, in TensorFlow's
 order.
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.21.
@@ -38,7 +38,7 @@ _BINDING_OF_KIND = {REF: Binding.REFERENCE, RESOURCE: Binding.RESOURCE, VARIANT:
 _COLOCATION_KIND = -1
 
 _MAX_SEARCHED = 1 << 20
-"""Limit of nodes that are searched to list the groups of conflicts; later conflicts list two nodes only."""
+"""Maximum number of nodes searched to list the groups of conflicts; later conflicts list two nodes only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +211,8 @@ class Bindings:
             calls: the calls between those nodes.
             soft: whether soft placement is allowed, which ignores a `_class` that cannot be satisfied.
             on_conflict: called with each binding that fails and must not be ignored.
-            look_inside: returns the result of inspecting a call's function; None if the function cannot be placed
-                itself.
+            look_inside: returns the result of inspecting a call's function; None if the function itself
+                cannot be placed.
         """
         is_edge = self.kind[pairs] != _COLOCATION_KIND
         for kind, first, second in self._listed(pairs[is_edge]):
@@ -381,7 +381,7 @@ def form_groups(
         soft: whether soft placement is allowed.
         on_conflict: called with each binding that cannot be satisfied; it may raise.
         look_inside: returns the result of inspecting the function of a call that returns resources; None if the
-            function cannot be placed itself.
+            function itself cannot be placed.
     """
     entries = _Entries(kinds, single)
     is_hard = entries.hard()

@@ -54,7 +54,7 @@ class Call:
         return (*self.inputs, *(reader.node for reader in self.readers)) or (self.node,)
 
     def groups(self, inside: Inside) -> dict[int, list[tuple[int, bool]]]:
-        """Return for each group inside the function its neighbours, and whether each reads a handle from the call."""
+        """Return the neighbours of each group inside the function, and whether each reads a handle from the call."""
         groups: dict[int, list[tuple[int, bool]]] = {}
         for source, group in zip(self.inputs, inside.arguments, strict=True):
             groups.setdefault(group, []).append((source, False))

@@ -93,7 +93,7 @@ class PlacementGraphBuilder:
             name: the node's name.
             op_type: the op type, or the name of a function.
             attrs: attribute values in their Python form (`DType`, int, bytes, tuples of them, ...). `_class` is read
-                here; of the others, only those that may decide a kernel or the type of an input or output.
+                here; other attributes only if they may decide a kernel or the type of an input or output.
             inputs: data inputs in order, as `(position, output)` of an earlier node or as in a GraphDef: `"a"`,
                 `"a:1"`, and `"^a"` for a control input. Names may refer to later nodes.
             control_inputs: positions or names of nodes that must run before.
@@ -168,7 +168,7 @@ class PlacementGraphBuilder:
         if controls:
             columns = np.array(controls, np.int32).T
             edges = [np.concatenate(pair) for pair in zip(edges, columns, strict=True)]
-            order = np.argsort(edges[2], kind="stable")  # a node's control edges come after its others
+            order = np.argsort(edges[2], kind="stable")  # control edges come after a node's data edges
             edges = [column[order] for column in edges]
         self._columns = self._collected([op.name for op in operations], *edges)
 

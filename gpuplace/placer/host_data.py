@@ -7,7 +7,7 @@ producers are searched backwards along variant edges; the last list op found giv
     EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, although it
     has a GPU kernel
 
-Datasets, locks, and lists, optionals and ragged tensors of strings also keep on the CPU the calls of functions and the
+Datasets, locks, and lists, optionals and ragged tensors of strings also keep function calls on the CPU, and
 nodes that pass variants through unchanged (Identity, Switch, Merge, Enter, ...) and take their type from their input; a
 control edge is enough. Other readers are placed by their kernels::
 
@@ -46,7 +46,7 @@ _LIST_MAKERS = frozenset(
 )
 """List ops whose result states its element type."""
 _MAX_VISITS = 1 << 23
-"""Limit of nodes visited by all searches together."""
+"""Maximum number of nodes that all searches visit."""
 
 _HOST_TYPES = frozenset({"string", "resource"})
 _FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})

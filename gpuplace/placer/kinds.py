@@ -47,7 +47,7 @@ def kinds_of(graph: PlacementGraph, component: np.ndarray, bound: np.ndarray) ->
     Args:
         graph: the nodes.
         component: [nodes] the smallest node of each node's component.
-        bound: the nodes of components of two or more nodes.
+        bound: the nodes in components of two or more nodes.
     """
     width = max(len(graph.devices), 1)
     codes, code = numbered(graph.signature.astype(np.int64) * width + graph.device)

@@ -152,7 +152,7 @@ class _Labels:
         self.of_root[roots] = np.array(numbers, dtype=np.int64)[inverse]
 
     def keep_assigned(self, nodes: Collection[int]) -> None:
-        """Give groups whose first node was assigned before placing that device."""
+        """Keep the devices of groups whose first node was already assigned."""
         for node in nodes:
             group = int(self.groups.root[node])
             if self.decider[group] == node:

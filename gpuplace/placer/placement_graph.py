@@ -151,13 +151,13 @@ class PlacementGraph:
     source: Any = None
     """The object that this graph was built from."""
     part: str = ""
-    """A description of the part of a model that this is; `""` for a complete graph."""
+    """A description of this part of a model; `""` for a complete graph."""
     origin: Callable[[int], str | None] | None = None
     """For a node added before placing: a description of its origin."""
     added: Callable[[int], Added | None] | None = None
     """For a node added before placing: the reason; None for the user's own nodes. None if no node was added."""
     source_rank: Callable[[int], int] | None = None
-    """If nodes were added: the rank in the user's graph of a node, or of the node that it was added for."""
+    """If nodes were added: each node's rank in the user's graph, or that of the node it was added for."""
     edge_turn: np.ndarray | None = None
     """[edges] int64: when each data edge was created, if not node by node."""
     inspections: Mapping[int, Inspection] = field(default_factory=dict)
@@ -266,7 +266,7 @@ class PlacementGraph:
         return attrs
 
     def changed(self, **fields: Any) -> PlacementGraph:
-        """Return a copy with other values in some fields; the order of the nodes stays."""
+        """Return a copy with other values in some fields; the node order stays."""
         copy = replace(self, **fields)
         if "order" in vars(self):
             vars(copy)["order"] = self.order

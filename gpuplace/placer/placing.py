@@ -52,7 +52,7 @@ from gpuplace.placer.validate import attr_error
 P = TypeVar("P")
 
 _MAX_DEPTH = 100
-"""Limit of nested calls of functions that return resources."""
+"""Maximum depth of calls to functions that return resources."""
 
 
 class PlacingOptions(TypedDict, total=False):
@@ -372,7 +372,7 @@ class _Run:
                 self._fault(faults.Unsatisfiable(node, requested))
 
     def _clashes(self, groups: Groups, decisions: Decisions) -> dict[int, faults.AssignmentClash]:
-        """Return the groups that got another device than one of their nodes was assigned to."""
+        """Return the groups that did not get the device assigned to one of their nodes."""
         clashes = {}
         for root in {int(groups.root[node]) for node in self.assigned}:
             decider = int(decisions.decider[root])
@@ -385,7 +385,7 @@ class _Run:
 
 
 def _address(device: str) -> tuple[str | None, int | None, int | None]:
-    """Return job, replica and task of a requested device; for a malformed one, of the part before the mistake."""
+    """Return a requested device's job, replica and task; if it is malformed, those before the mistake."""
     parts = device.split("/")
     for end in range(len(parts), 0, -1):
         parsed = parse_name("/".join(parts[:end]))

@@ -162,7 +162,7 @@ def _check_edges(graph: PlacementGraph, types: list[_Types]) -> None:
     data = graph.dst_input != CONTROL
     num_inputs = np.array([len(inputs) for inputs, _ in types], dtype=np.int64)
     num_outputs = np.array([len(outputs) for _, outputs in types], dtype=np.int64)
-    # As in TensorFlow, a missing input is not an error here but when the kernel is created.
+    # As in TensorFlow, a missing input is an error only when the kernel is created.
     num_given = (
         np.bincount(graph.dst[data], minlength=len(graph)) if len(graph) else np.zeros(0, dtype=np.int64)
     )

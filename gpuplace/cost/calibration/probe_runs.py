@@ -29,7 +29,7 @@ class Limit(NamedTuple):
     """Limits for the repetitions of a step."""
 
     most: int
-    """Maximal number of runs."""
+    """Maximum number of runs."""
     seconds: float
     """Seconds after which no run begins."""
 

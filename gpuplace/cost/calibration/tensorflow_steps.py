@@ -4,7 +4,7 @@
 standard input, one per line. For each name it runs ``FOLDER/NAME.pb`` with the arrays of ``FOLDER/NAME.npz`` as the
 JSON in ``FOLDER/NAME`` states, and prints as JSON the median seconds of untraced steps and a base64 ``RunMetadata`` of
 traced ones. Sessions stay open between requests for the same probe, with their variables. ``LIMITS`` is JSON: minimal
-number of runs; maximal number and seconds; the same maxima for traced runs.
+number of runs; maximum number and seconds; the same maxima for traced runs.
 """
 
 import base64
@@ -50,8 +50,8 @@ def usual(
 
     Args:
         call: function to time.
-        fewest: minimal number of calls.
-        limit: maximal number of calls, and the seconds after which no call begins.
+        fewest: minimum number of calls.
+        limit: maximum number of calls, and the seconds after which no call begins.
         before: function that is called before each of them, untimed.
         clock: clock in seconds.
     """

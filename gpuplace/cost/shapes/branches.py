@@ -11,11 +11,11 @@ from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, SWITCHES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 _ASSUMED_ALIVE = {True: 1, False: 0}
-"""Output of a switch that is assumed to be alive, by whether the switch has two: the one for True, or the first."""
+"""Switch output assumed to be alive, by whether the switch has two outputs: the True one, or the first."""
 
 
 def known_branches(engine: Engine) -> dict[int, int]:
-    """Return the alive output of each switch outside of loop conditions whose predicate or index is known."""
+    """Return the live output of each switch with a known predicate or index, outside of loop conditions."""
     alive_output: dict[int, int] = {}
     for node, kind in enumerate(engine.kinds):
         if kind.op_type in ALL_SWITCHES and len(engine.inputs[node]) == 2:
@@ -29,7 +29,7 @@ def known_branches(engine: Engine) -> dict[int, int]:
 
 
 def branches_taken(graph: PlacementGraph, known: Mapping[int, int]) -> dict[int, int]:
-    """Return the alive output of each switch of a conditional, not of a loop; assumed where it is unknown.
+    """Return the live output of each switch of a conditional, not of a loop; assumed where it is unknown.
 
     Args:
         graph: nodes of the step.

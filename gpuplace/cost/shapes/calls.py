@@ -16,10 +16,10 @@ from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import PlacementGraph
 
 _MOST_DEPTH = 16
-"""Maximal nesting of calls."""
+"""Maximum nesting of calls."""
 
 _MOST_ROUNDS = 8
-"""Maximal passes over a loop's body; shapes that still change then are unknown."""
+"""Maximum passes over a loop's body; shapes that still change are unknown."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Library:
         self.bodies: dict[Any, Engine] = {}
 
     def graph(self, name: str) -> PlacementGraph | None:
-        """Return the body of a function; None if there is none, or it is not a valid graph by itself."""
+        """Return the body of a function; None if it is missing, or not a valid graph by itself."""
         if name not in self._graphs:
             self._graphs[name] = self._load_body(name)
         return self._graphs[name]

@@ -17,7 +17,7 @@ from gpuplace.graph.op_sets import ASSIGNMENTS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.shapes import TensorShape
 
 _LONGEST_WAY = 20
-"""Maximal length of a chain of nodes that pass a tensor through."""
+"""Maximum length of a chain of nodes that pass a tensor through."""
 
 
 def demanded_sizes(engine: Engine, node: int, inferred: tuple[Sizes, ...]) -> tuple[Sizes, ...]:

@@ -16,7 +16,7 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 NO_OP = Operation(None, "", "", None, (), (), {})  # type: ignore[arg-type]
 _LONGEST_WAY = 100
-"""Maximal length of a chain of nodes that pass a value through."""
+"""Maximum length of a chain of nodes that pass a value through."""
 
 RULES = Rules()
 """Op type to the rule for nodes whose shape function is not enough; a rule may return None to use that function."""
@@ -67,7 +67,7 @@ class Engine(ABC):
         return consumers
 
     def sizes(self, node: int, output: int) -> Sizes:
-        """Return the shape of an output, as far as it is known so far."""
+        """Return the shape of an output, as far as it is known."""
         return sizes_of(self.shapes[node], output)
 
     def input_sizes(self, node: int, at: int) -> Sizes:

@@ -50,7 +50,7 @@ def fed_sizes(shape: ShapeLike) -> Sizes:
 
 
 def checked_sizes(name: str, feed: Any) -> Sizes:
-    """Return the shape of a feed: a shape, as in `fed_sizes`, or that of an array.
+    """Return the shape of a feed, which is a shape as in `fed_sizes` or an array.
 
     Args:
         name: name of the tensor, for the error.
@@ -100,7 +100,7 @@ def resolve_feeds(
     declared: Callable[[int, int], Sizes],
     outputs: Callable[[int], int],
 ) -> dict[tuple[int, int], tuple[Sizes, Value | None]]:
-    """Return the shape and value that are fed, by node and output.
+    """Return the fed shapes and values, by node and output.
 
     Args:
         graph: the graph.
@@ -109,7 +109,7 @@ def resolve_feeds(
         outputs: function that returns the number of a node's outputs.
 
     Raises:
-        InvalidArgumentError: The graph has no tensor of a name, or the tensor cannot have the shape.
+        InvalidArgumentError: The graph has no tensor of that name, or it cannot have the shape.
     """
     fed: dict[tuple[int, int], tuple[Sizes, Value | None]] = {}
     for key, feed in feeds.items():

@@ -133,7 +133,7 @@ class GraphShapes:
         return TensorShapeFact(dtype, sizes, None, of_small // _BATCHES[0] if is_proportional else None)
 
     def _stated(self, node: int, output: int) -> TensorShapeFact:
-        """Return what the graph itself declares about an output."""
+        """Return the graph's declared facts about an output."""
         if self.graph.tensor_info is None:
             return UNKNOWN
         info = self.graph.tensor_info(node, output)

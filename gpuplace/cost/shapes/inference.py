@@ -8,7 +8,7 @@ reads them::
           ▲                                                      │
           └──────────────────────────────────────────────────────┘
 
-The ``Merge`` of a loop starts with the shape of the value that enters. After a visit of the body, the shape that comes
+The ``Merge`` of a loop starts with the shape of the value that enters. After a visit to the body, the shape that comes
 back may differ: the merge then gets the least general common shape, and its consumers are visited again, until nothing
 changes. Shapes only become more general, so few passes are needed; a node that still changes after ``_MOST_VISITS``
 visits keeps what all its visits have in common.
@@ -142,7 +142,7 @@ class Inference(Engine):
                     self.revisit(consumer)
 
     def _check_inputs(self) -> None:
-        """Raise an error for a node with too few inputs, which placing accepts, as TensorFlow's does."""
+        """Raise an error for a node with too few inputs, which the placer accepts, as in TensorFlow."""
         for node, (kind, sources) in enumerate(zip(self.kinds, self.inputs, strict=True)):
             if len(sources) < len(kind.input_types) and node not in self._fed_nodes:
                 assert kind.op_def is not None
@@ -228,7 +228,7 @@ class Inference(Engine):
                 f"NodeDef missing attr {error} from Op<{kind.op_def}>; NodeDef: {{{{node {op.name}}}}}"
             )
             return (None,) * len(kind.dtypes)
-        except (AttributeError, TypeError) as error:  # an attribute of another type than the op declares
+        except (AttributeError, TypeError) as error:  # an attribute of a different type than declared
             self.faults[node] = f"The attributes of '{op.name}' are not those of a {kind.op_type}: {error}"
             return (None,) * len(kind.dtypes)
         self.faults.pop(node, None)

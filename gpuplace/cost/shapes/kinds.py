@@ -61,7 +61,7 @@ class Kind:
     dtypes: tuple[DType, ...] = field(init=False)
     """Type of each output, reference types as their base; empty if there are more than `_MOST_TENSORS`."""
     handles: tuple[int, ...] = field(init=False)
-    """Inputs that are handles of resources."""
+    """Inputs that are resource handles."""
     makes_handle: bool = field(init=False)
     """Whether an output is such a handle."""
     shapes: dict[Any, Any] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Kind:
     value_inputs: tuple[int, ...] = ()
     """Inputs whose values the shape function reads."""
     work: dict[Any, Any] = field(default_factory=dict)
-    """Works by input shapes."""
+    """Work by input shapes."""
 
     def __post_init__(self) -> None:
         is_short = len(self.output_types) <= _MOST_TENSORS
@@ -88,7 +88,7 @@ class Kind:
 
 
 _MOST_TENSORS = 1 << 16
-"""Number of inputs or outputs above which a node counts as one of an unknown op."""
+"""Number of inputs or outputs above which a node's op counts as unknown."""
 
 
 class Kinds:

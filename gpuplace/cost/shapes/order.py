@@ -83,7 +83,7 @@ def _exits_after_bodies(graph: PlacementGraph, back: np.ndarray) -> tuple[np.nda
     ends = ends[loop[ends] >= 0]
     ends = ends[np.argsort(loop[ends], kind="stable")]
     in_a_row = loop[ends[:-1]] == loop[ends[1:]]
-    last = np.full(len(graph), -1, dtype=np.int64)  # of the ends of each loop, by its condition
+    last = np.full(len(graph), -1, dtype=np.int64)  # last end of each loop, by its condition
     last[loop[ends]] = ends
     exits = np.unique(dst[leaving])
     exits = exits[loop[exits] >= 0]

@@ -66,7 +66,7 @@ class StepShapes:
     settled: frozenset[str]
     """Frames whose trip counts are given or assumed, not derived from their conditions."""
     taken: Mapping[int, int]
-    """Alive output of each switch node whose predicate or index is known."""
+    """Live output of each switch node whose predicate or index is known."""
     engine: Inference
     """The inference, for queries about values."""
     assumed: tuple[str, ...] = ()
@@ -74,9 +74,9 @@ class StepShapes:
     assumption_of_node: Mapping[int, str] = field(default_factory=dict)
     """Nodes whose shapes depend on assumptions, or are unknown, to the reason."""
     guesses: frozenset[int] = frozenset()
-    """Nodes among them whose own sizes are assumed, not derived from those of other nodes."""
+    """Those of them whose sizes are assumed, not derived from other nodes' sizes."""
     unknown: frozenset[int] = frozenset()
-    """Nodes among them whose sizes stay unknown; unknown sizes count as 1."""
+    """Those of them whose sizes stay unknown; unknown sizes count as 1."""
 
     def __getitem__(self, tensor: str) -> TensorShape:
         """Return the shape of a tensor by its name, or of a node's first output; KeyError if it does not exist."""
@@ -212,7 +212,7 @@ def _placement_graph(graph: Any, catalogue: Catalogue) -> PlacementGraph:
 
 
 def _declared(engine: Inference) -> Callable[[int, int], Sizes]:
-    """Return a function that returns the shape of an output before anything is fed, as the graph declares it."""
+    """Return a function that returns an output's declared shape, before anything is fed."""
 
     def declared(node: int, output: int) -> Sizes:
         hint = engine.graph.tensor_info
@@ -302,7 +302,7 @@ def _demanded_for(engine: Inference, node: int, inferred: tuple[Sizes, ...]) -> 
 
 
 def _is_source(engine: Inference, node: int) -> bool:
-    """Return whether only a node's own output shape is unknown: its data comes from outside, or its values decide."""
+    """Return whether only a node's own output shape is unknown: its data is external, or its values determine it."""
     kind = engine.kinds[node]
     if any(dtype.is_handle for dtype in kind.dtypes):
         return False

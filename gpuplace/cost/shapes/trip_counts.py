@@ -6,8 +6,8 @@ A counting loop runs as often as its condition states::
 
 takes ``n`` trips if ``n`` is known. Of several conditions joined by ``LogicalAnd``, the counting ones bound the trips:
 a decoder that may stop early is assumed to run to its bound. If the bound is the counter of an outer loop, its mean
-counts. A loop that goes back over another one (its counter starts at the other's final count) runs as often as that
-one. A loop that counts in another way is simulated trip by trip, computing only what the condition needs; an unknown
+is used. A loop that goes back over another (its counter starts at the other's final count) runs as often as the
+other. A loop that counts differently is simulated trip by trip, computing only what the condition needs; an unknown
 part of a condition is assumed to hold.
 """
 
@@ -27,11 +27,11 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import ALL_SWITCHES, ENTERS, EXITS, IDENTITY_OPS, MERGES, NEXT_ITERATIONS
 
 _MOST_STEPS = 400_000
-"""Maximal number of node evaluations in all trips."""
+"""Maximum number of node evaluations in all trips."""
 _MOST_NODES = 200
-"""Maximal number of nodes that a loop's condition depends on."""
+"""Maximum number of nodes that a loop's condition depends on."""
 _FEW = 64
-"""Maximal number of elements of a tensor that is followed."""
+"""Maximum number of elements of a tensor that is followed."""
 
 Source = tuple[int, int]
 
@@ -186,12 +186,12 @@ def _same(first: Any, second: Any) -> bool:
 
 
 _LONGEST_WAY = 200
-"""Maximal number of nodes between a value and its origin."""
+"""Maximum number of nodes between a value and its origin."""
 
 _SHOWN = 20
 
 MOST_TRIPS = 10**15
-"""Maximal number of trips; the sum of their times is still exact."""
+"""Maximum number of trips; the sum of their times is still exact."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def frames_of(engine: Inference) -> tuple[list[str], dict[str, str]]:
 
 
 class TripCounts:
-    """Numbers of iterations of a graph's loops.
+    """Iteration counts of a graph's loops.
 
     Args:
         engine: the graph, with its shapes.
@@ -324,7 +324,7 @@ class TripCounts:
         return Counting(self._engine, is_inside, self._origin, self.scalar).count(node, output)
 
     def _bound(self, node: int, output: int) -> tuple[float | None, bool]:
-        """Return an upper bound of how often a condition holds, and whether it is exact."""
+        """Return an upper bound on how often a condition holds, and whether it is exact."""
         engine = self._engine
         node, output = self._origin(node, output)
         op_type = engine.kinds[node].op_type

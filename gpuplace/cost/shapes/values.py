@@ -4,7 +4,7 @@ A value is an array with a mask of unknown elements, as in ``tf.stack([tf.shape(
 unknown number of rows. A fully known value is computed by the op's own kernel. With unknown elements:
 
 - an op that only moves elements (``Pack``, ``StridedSlice``) moves the mask in the same way, by the same kernel;
-- an elementwise op makes an element unknown if that of any input is;
+- an elementwise op makes an element unknown where any input's is;
 - a reduction makes an element unknown if any element that it reduces is;
 - the result of any other op is unknown.
 """
@@ -124,7 +124,7 @@ def _by_kernel(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
 
 
 _FEW = 64
-"""Elements of all inputs up to which a kernel runs only to find the shape of its result."""
+"""Maximum input elements for which a kernel runs only to find its result's shape."""
 
 
 def decide_shapes(engine: Engine, node: int, kind: Kind) -> bool:
@@ -147,7 +147,7 @@ def _unknown(engine: Engine, kind: Kind, at: int, sizes: Sizes) -> Value | None:
     if sizes is None or None in sizes or at >= len(kind.input_types) or not kind.input_types[at].is_integer:
         return None
     known_sizes: Any = sizes
-    # NumPy multiplies the sizes that are not zero, also where there are no elements.
+    # NumPy multiplies the sizes that are not zero, even where there are no elements.
     if math.prod(size or 1 for size in known_sizes) > _FEW:
         return None
     dtype = kind.input_types[at].base_dtype.as_numpy_dtype

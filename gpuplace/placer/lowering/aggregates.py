@@ -77,7 +77,7 @@ def nodes_in_loops(graph: FlowGraph) -> set[FlowNode]:
 
 
 def _zero(dtype: DType) -> TensorValue:
-    """Return the number zero of a dtype."""
+    """Return the zero of a dtype."""
     return TensorValue.of_array(np.zeros((), dtype.as_numpy_dtype), dtype)
 
 

@@ -25,7 +25,7 @@ from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import split_tensor_name
 
 CALL_ATTR = "_lower_as_multi_device_function"
-"""Marks the calls that are to be inlined."""
+"""Marks the calls to inline."""
 
 _MAX_SIZE = (1 << 40) + 1
 """Node count at which counting stops."""
@@ -127,7 +127,7 @@ class Bodies:
         return [(arg.name, len(arg.types(complete_attrs)) if arg.is_list else 1) for arg in op_def.outputs]
 
     def least_size(self, name: str) -> int:
-        """Return a lower bound of the nodes that inlining a call adds, including nested calls, without inlining it."""
+        """Return a lower bound on the nodes that inlining a call adds, including nested calls, without inlining it."""
         stack = [name]
         while stack:
             current = stack[-1]
@@ -159,7 +159,7 @@ class Bodies:
         return function.name if isinstance(function, FunctionRef) else node.op_type
 
     def passed(self, function: FunctionRef) -> list[bool]:
-        """Return for each argument whether it is returned unchanged."""
+        """Return whether each argument is returned unchanged."""
         body = self.instance(function.name, function.attrs)
         returned = {position for position, _ in body.results}
         return [i in returned for i in range(len(body.args))]

@@ -18,7 +18,7 @@ import platform
 from typing import Any
 
 KEPT_BYTES = 256 << 20
-"""Maximal size in bytes of freed memory at the end of the heap that is kept."""
+"""Maximum size in bytes of freed memory at the end of the heap that is kept."""
 
 _LARGEST_BYTES = 32 << 20
 """Size in bytes above which arrays still get memory from the system; the maximum of glibc."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _MOST = 4096
-"""Maximal number of threads, more than lanes can run concurrently."""
+"""Maximum number of threads, more than lanes can run concurrently."""
 
 
 class Workers:

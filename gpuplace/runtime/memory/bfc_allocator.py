@@ -64,7 +64,7 @@ from gpuplace.runtime.memory.device_memory import DeviceMemory
 from gpuplace.runtime.memory.gpu_options import allow_growth_value, garbage_collection_value
 
 MAX_INTERNAL_FRAGMENTATION = 128 << 20
-"""Maximal number of unused bytes of an allocated chunk."""
+"""Maximum number of unused bytes of an allocated chunk."""
 DEFAULT_RETRY_WAIT_MS = 10_000
 """Time in milliseconds that a request waits for other threads to free memory."""
 

@@ -24,7 +24,7 @@ class DeviceMemory:
     """Virtual address space of one GPU, shared by all devices on it.
 
     Args:
-        capacity: maximal number of allocated bytes.
+        capacity: maximum number of allocated bytes.
         first_address: start of the address space.
     """
 

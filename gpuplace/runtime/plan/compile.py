@@ -5,9 +5,9 @@ when the plan is compiled. If shapes are unknown, the plan starts in a single la
 that was slow enough, the next one measures every step, and from then on the measured times count. All other plans,
 including those with real GPUs, are one straight line in the calling thread, without overhead.
 
-``ConfigProto.inter_op_parallelism_threads`` is the maximal number of lanes in addition to the caller's (1: always a
+``ConfigProto.inter_op_parallelism_threads`` is the maximum number of lanes in addition to the caller's (1: always a
 single lane; 0: as many as there are devices), or the size of the step's own thread pool (``run_options``);
-``intra_op_parallelism_threads`` is the maximal number of threads of one kernel, for the process, set by the first
+``intra_op_parallelism_threads`` is the maximum number of threads of one kernel, for the process, set by the first
 session.
 
 A traced plan does not fold constants: a trace shows every node, on its device, and every copy. TensorFlow's traces show
@@ -70,7 +70,7 @@ class PlanOptions(NamedTuple):
     is_timed: bool = False
     """Whether it may end early."""
     most_lanes: int | None = None
-    """Maximal number of lanes in addition to the caller's; None for that of the session."""
+    """Maximum number of lanes in addition to the caller's; None for the session's."""
 
 
 PLAIN = PlanOptions()
@@ -89,7 +89,7 @@ class PlanCompiler:
         resources: the session's resources for kernels.
         lock: the session's lock.
         other_plans: the session's plans with other options; they are dropped when their plain plan is recompiled.
-        most_lanes: maximal number of lanes in addition to the caller's.
+        most_lanes: maximum number of lanes in addition to the caller's.
     """
 
     _devices: SessionDevices

@@ -38,10 +38,10 @@ class LoweredGraph(Graph):
         program: the program's graph.
 
     Args:
-        program: the program's graph; without a program, a graph that only has the functions.
+        program: the program's graph; for a file, a graph with only the functions.
         nodes: the lowered nodes.
         catalogue: op definitions.
-        feeds: name of a feed node to the fed tensor of the program; None for none. Feed nodes are not operations here.
+        feeds: name of a feed node to the program's fed tensor, or None. Feed nodes are not operations here.
         fetches: names of fetch nodes, which are not operations here.
     """
 
@@ -72,7 +72,7 @@ class LoweredGraph(Graph):
     # Correspondence with the program
 
     def origin_in_program(self, op: Operation) -> Operation | None:
-        """Return the operation of the program with the name of one of this graph; None for an added one.
+        """Return the program's operation of the same name; None for an added operation.
 
         Args:
             op: the operation.
@@ -80,7 +80,7 @@ class LoweredGraph(Graph):
         return self.program.by_name.get(op.name)
 
     def name_in_messages(self, op: Operation) -> str:
-        """Return the name of an operation in errors: that in the function it was copied from, as in TensorFlow.
+        """Return an operation's name for errors: its name in the function it was copied from, as in TensorFlow.
 
         Args:
             op: the operation.
@@ -88,7 +88,7 @@ class LoweredGraph(Graph):
         return self._names_in_messages.get(op.name, op.name)
 
     def operation(self, op: Operation) -> Operation:
-        """Return the operation that corresponds to one of the program.
+        """Return the operation for an operation of the program.
 
         Args:
             op: the operation.
@@ -102,7 +102,7 @@ class LoweredGraph(Graph):
         return counterpart
 
     def tensor(self, tensor: Tensor) -> Tensor:
-        """Return the tensor that corresponds to one of the program.
+        """Return the tensor for a tensor of the program.
 
         Args:
             tensor: the tensor.
@@ -185,7 +185,7 @@ class LoweredGraph(Graph):
         return order
 
     def _place(self, nodes: PlacementGraph, node: int) -> int:
-        """Return the position in the program of a node, or of its call; without a program, that in the file."""
+        """Return the program position of a node or its call; without a program, its position in the file."""
         added = None if nodes.added is None else nodes.added(node)
         if not len(self.program):
             return int(nodes.rank[node]) if nodes.source_rank is None else nodes.source_rank(node)
@@ -241,7 +241,7 @@ class LoweredGraph(Graph):
         return op
 
     def _fed_tensor(self, fed: Tensor) -> Tensor:
-        """Return a fed tensor; if no operation here has it, that of an operation outside of the graph."""
+        """Return a fed tensor, from an operation outside of the graph if none here has it."""
         if fed not in self._fed:
             op = self.by_name.get(fed.op.name)
             if op is None or fed.value_index >= len(op.outputs):
@@ -275,7 +275,7 @@ def _shapes(op: Operation, count: int) -> Any:
 
 
 def program_of(graph: Graph) -> Graph:
-    """Return the program's graph of a graph that runs.
+    """Return the program's graph for a running graph.
 
     Args:
         graph: a lowered graph, or the program's.

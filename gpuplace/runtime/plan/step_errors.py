@@ -2,7 +2,7 @@ r"""Errors of steps: the failed node, the line that created it, and its inputs.
 
 The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, replaces the tag by the line that
 created the node (1.15), or puts the lines above the message (2.21). 1.0 and 1.4 do neither: they print the whole node
-with its device, and the line is a fact below.
+with its device, and list the line as a fact.
 
 >>> parse_message("no {{node b}}, no {{colocation_node c}}")
 (['no ', ', no ', ''], [Tag(type='node', name='b'), Tag(type='colocation_node', name='c')])
@@ -136,11 +136,11 @@ def failed_step_error(
 
     Args:
         error: the kernel's exception.
-        op: the node, or the one whose output is fetched.
+        op: the node, or the node whose output is fetched.
         device: full name of its device.
         inputs: its input values, as far as they are known.
         release: release of the format.
-        node: name to blame; None for the node's own.
+        node: name to report; None for the node's.
         feeds: names of the fed tensors.
     """
     inputs = list(inputs)
@@ -262,7 +262,7 @@ def colocation_summary(name: str, colocation_dict: Mapping[str, TraceableObject]
 
     Args:
         name: name of the operation.
-        colocation_dict: lines of the blocks, by the names of the operations that they name.
+        colocation_dict: line of each block, by the name of the operation in it.
         prefix: prefix of every line.
     """
     if not colocation_dict:

@@ -40,13 +40,13 @@ CALLING_THREAD = -1
 """Number of the pool without its own threads."""
 
 MAX_REPORTED_NODES = 100
-"""Maximal number of nodes in the list of tensors."""
+"""Maximum number of nodes in the list of tensors."""
 MAX_REPORTED_PART = 0.99
 """The list ends when it covers this share of the memory."""
 
 
 def pools_of_threads(config: ConfigProto) -> list[int]:
-    """Return for each of a session's pools the maximal number of devices that work concurrently with the calling
+    """Return for each of a session's pools the maximum number of devices that work concurrently with the calling
     thread.
 
     Args:
@@ -78,7 +78,7 @@ class StepOptions:
     lists_tensors: bool = False
     """Whether an out-of-memory error lists the tensors of the step."""
     most_lanes: int | None = None
-    """Maximal number of devices that work concurrently with the calling thread; None: the session's default."""
+    """Maximum number of devices that work concurrently with the calling thread; None: the session's default."""
 
     @classmethod
     def of(cls, options: Any, limit_ms: int, pools: list[int], graph: Graph, release: str) -> StepOptions:

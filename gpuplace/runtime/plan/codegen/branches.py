@@ -107,7 +107,7 @@ class Branches:
         self._names.assign(step, ", ".join([value] * len(step.outputs)), step.outputs, arguments)
 
     def add_merge(self, step: Step) -> None:
-        """Write a merge: the first value that is alive, and its position."""
+        """Write a merge: the first live value, and its position."""
         values = self._names.expressions(step)
         chosen = ""
         for position, (slot, value) in enumerate(zip(step.inputs, values, strict=True)):

@@ -9,7 +9,7 @@ reused as soon as its value is dead::
                                        return [t0]
 
 Constants and kernels are globals of the function. Each line belongs to one step, so an error can be traced to its node
-without any work in the normal case. Plans that measure, or account for memory, get other lines, so nothing is tested
+without any work in the normal case. Plans that measure, or account for memory, get other lines: nothing is tested
 while a plan runs.
 
 Each part of the writer has its own module: ``value_names`` (names and lifetimes), ``kernel_calls`` (kernels, constants
@@ -43,11 +43,11 @@ class PlanCode:
     """A compiled plan."""
 
     function: Callable[..., list[Any]]
-    """Function from ``PlanForm.parameters`` and the feeds in order to the fetches in order."""
+    """Function of ``PlanForm.parameters`` and the feeds, in order; returns the fetches."""
     codes: Sequence[CodeType]
     """Its code and that of the functions it calls, to recognize them in tracebacks."""
     owners: list[Step | None]
-    """Step of each line number, from 1, at that index; line numbers are unique across functions."""
+    """Step of each line, indexed by line number from 1; numbers are unique across functions."""
     arguments: dict[int, tuple[str, ...]]
     """Line number to the names of the kernel's arguments."""
     blamed: dict[int, str]

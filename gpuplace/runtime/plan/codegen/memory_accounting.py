@@ -195,7 +195,7 @@ def note_variable(memory: TensorMemory, device: str, reference: Any, held: Reser
     Args:
         memory: memory of the GPU.
         device: full device name.
-        reference: the variable, or a handle of one.
+        reference: the variable, or its handle.
         held: bytes of the previous value.
     """
     variable = getattr(reference, "resource", reference)

@@ -1,7 +1,7 @@
 """Long plans in pieces: functions of several hundred steps, and one that calls them and passes values between them.
 
 Python's parser takes most of the compile time of a plan, and memory per line, and nearly every long plan repeats
-itself: layers, time steps, their gradients. If it is cut at the same place of every repetition, with names that start
+itself: layers, time steps, their gradients. If it is cut at the same place in every repetition, with names that start
 again in each piece, the pieces have equal texts, each of which is compiled once::
 
     p1, p2:  def step(f0, a):             def step(f0):
@@ -30,9 +30,9 @@ from gpuplace.callers import PLAN_FILE
 from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step
 
 MIN_STEPS = 500
-"""Minimal number of steps in a piece: a call takes about as long as one small kernel."""
+"""Minimum number of steps in a piece: a call takes about as long as one small kernel."""
 MAX_STEPS = 1500
-"""Maximal number of steps in a piece; a plan with at most as many, not counting constants, is one function."""
+"""Maximum number of steps in a piece; a plan with at most as many, not counting constants, is one function."""
 _CONTEXT = 4
 """Number of steps that determine whether a piece ends after them."""
 

@@ -149,7 +149,7 @@ class ValueNames:
     # Deleting names
 
     def retire_inputs(self, number: int, step: Step) -> None:
-        """Mark names as dead whose values this step uses last; other values may reuse them."""
+        """Mark names that this step is the last to use as dead; other values may reuse them."""
         roots, dead, last_use = self._roots, self.dead, self._last_use
         for slot in step.inputs:
             root = roots.get(slot, slot) if roots else slot
@@ -177,5 +177,5 @@ class ValueNames:
             self._free.append(self.of[slot])
 
     def taken_by(self, slots: Iterable[Slot]) -> list[str]:
-        """Return the sorted local names in use of some values."""
+        """Return the sorted local names that some values use."""
         return sorted({self.of[slot] for slot in slots if self.is_local(slot)}.difference(self._free))

@@ -105,7 +105,7 @@ class FoldingOptions:
     runtime: bool = True
     """The runtime's folding, which also folds small graphs and strings."""
     max_bytes: int = MAX_FOLDED_BYTES
-    """Maximal bytes of a result."""
+    """Maximum bytes of a result."""
 
     @classmethod
     def of(cls, config: ConfigProto) -> FoldingOptions:

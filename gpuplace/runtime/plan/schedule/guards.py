@@ -1,12 +1,12 @@
 """Guards of steps: the branches of conditionals, as conditions on local names.
 
 A ``Switch`` sends its value along one of two branches. Nodes that depend on the other branch do not run, up to the
-``Merge`` that takes the value that is alive::
+``Merge`` that takes the live value::
 
     pred ---> Switch --0--> Neg  (if g1) ----> Merge ---> ...
                  +-----1--> Exp  (if g0) ------^
 
-In a plan every branch has a name for a truth value, its guard. A value without a guard is always alive. The branches of
+In a plan every branch has a guard, the name of a truth value. A value without a guard is always alive. The branches of
 one conditional have many ``Switch`` nodes and one pair of guards, so that their ``Merge`` is recognized as
 unconditional.
 
@@ -32,7 +32,7 @@ from gpuplace.graph.operation import Operation
 from gpuplace.runtime.plan.schedule.partition import Slot, Step
 
 GuardOf = dict[Slot | Operation, str]
-"""Values and operations to their guards, if they have one."""
+"""Values and operations to their guards, if any."""
 
 _Guard = str | None
 
@@ -143,13 +143,13 @@ class Guards:
         return ancestors
 
     def all_of(self, guards: Iterable[_Guard]) -> _Guard:
-        """Return the guard of a step that needs all of some values."""
+        """Return the guard of a step that needs all given values."""
         named = {guard for guard in guards if guard is not None and guard not in self._true}
         implied = {above for guard in named for above in self._above(guard)}
         return self._combine("and", named - implied)
 
     def any_of(self, guards: Sequence[_Guard]) -> _Guard:
-        """Return the guard of a step that needs any of some values."""
+        """Return the guard of a step that needs any given value."""
         left: set[str] = set()
         for guard in guards:
             if guard is None or guard in self._true:
@@ -184,7 +184,7 @@ def guard_of_step(
     Args:
         step: the step.
         guards: guards of the plan.
-        guard_of: guards of values and operations, if they have one.
+        guard_of: guards of values and operations, if any.
         roots: aliases to their values.
         predicate_of: function that returns the expression of a switch's predicate.
     """

@@ -93,7 +93,7 @@ def _is_free(step: Step) -> bool:
 
 
 def dependencies(schedule: Schedule, keeps_order: bool = False) -> list[set[int]]:
-    """Return, for each step, the positions of the steps that must be done before, without constants.
+    """Return the positions of the steps that must precede each step, without constants.
 
     Args:
         schedule: the schedule.
@@ -186,7 +186,7 @@ def arrange(
         schedule: the schedule.
         costs: estimated microseconds of each step.
         client: full name of the device whose lane is the calling thread.
-        most: maximal number of lanes in addition to that one.
+        most: maximum number of lanes besides that one.
         cores: number of threads that can run concurrently.
     """
     costs = [
@@ -280,7 +280,7 @@ def _simulated(
     lane_of: Mapping[str, int],
     sources: Sequence[set[int]],
 ) -> tuple[list[int], float]:
-    """Return the positions of all steps in the order in which lanes would begin them, and the end of the last one."""
+    """Return all step positions in the order in which lanes would begin them, and the end of the last step."""
     lanes = [lane_of[step.device] for step in schedule.steps]
     consumers: list[list[int]] = [[] for _ in lanes]
     pending_count = [len(before) for before in sources]
@@ -325,7 +325,7 @@ class _Arranger:
         schedule: the schedule.
         lane_of: lane of each step.
         devices: devices of each lane.
-        sources: for each step, the steps that must be done before.
+        sources: for each step, the steps that must precede it.
     """
 
     _schedule: Schedule

@@ -1,6 +1,6 @@
 """Liveness: producers and consumers of a schedule's values, last uses, and shared memory.
 
-An alias is another value under a second name: its step needs no line. The value that it refers to is its root.
+An alias is a second name for a value, so its step needs no line. The value that it refers to is its root.
 """
 
 from __future__ import annotations

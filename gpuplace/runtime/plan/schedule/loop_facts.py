@@ -2,7 +2,7 @@
 
 A loop is plain if one predicate, its ``LoopCond``, determines everything: each carried value is alive in every
 iteration, the loop's results are alive exactly in the last one, and either all of its inputs are alive, or none.
-``while_loop`` creates only plain loops. To find out, the guards of the loop's steps are computed once without writing
+``while_loop`` creates only plain loops. To check it, the guards of the loop's steps are computed once without writing
 lines.
 
 Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors, iterations).
@@ -23,7 +23,7 @@ class LoopFacts:
     """Facts about the loops of one schedule.
 
     Attributes:
-        around: for each step the loops around it, the outermost first.
+        around: the loops around each step, the outermost first.
         made_at: position of the step that computes a value.
         carried: values that steps consume in the next iteration, and their loop.
         roots: aliases to their values.
@@ -75,7 +75,7 @@ class LoopFacts:
     def guards_around(self, loop: Loop, guards: Guards, guard_of: GuardOf) -> dict[str | None, None]:
         """Return the guards of all inputs of a loop.
 
-        The first guard is that of the input that decides whether all of them are alive.
+        The first is the guard of the input that decides whether all inputs are alive.
         """
         steps = self.steps(loop)
         operations = {step.op for step in steps}
@@ -93,7 +93,7 @@ class LoopFacts:
         return dict.fromkeys(sorted(decides_whole, key=lambda guard: not decides_whole[guard]))
 
     def is_whole(self, loop: Loop) -> bool:
-        """Whether it is known that either all inputs of a loop are alive, or none."""
+        """Whether the inputs of a loop are known to be all alive or all dead."""
         return any(
             map(
                 self._decides_whole,

@@ -53,7 +53,7 @@ class Frames:
     """The frames of the operations of a signature.
 
     Attributes:
-        of: frame of each operation, None for none; that of ``Enter`` is the outer one.
+        of: frame of each operation, or None; for ``Enter``, the outer frame.
         after: frame of each operation's outputs.
     """
 
@@ -100,7 +100,7 @@ def find_frames(
     Raises:
         InvalidArgumentError: A node's inputs are in different frames, an ``Exit`` is in none, or a loop has two
             ``LoopCond`` nodes.
-        InternalError: Frames of one name are in different frames.
+        InternalError: Frames of one name have different parents.
     """
     return _Finder(operations, feeds, fed_name).frames()
 

@@ -97,7 +97,7 @@ class Step:
     inputs: tuple[Slot, ...]
     """Input values."""
     reads: tuple[bool, ...]
-    """Which inputs are storages of variables whose current value the kernel reads."""
+    """Which inputs are variable storage whose current value the kernel reads."""
     outputs: tuple[Slot, ...]
     """Output values."""
     folded: Folded | None = None
@@ -286,7 +286,7 @@ class _ScheduleBuilder:
             )
 
     def forget_copies(self, first: int) -> None:
-        """Let copies with slots from ``first`` on be made again, because only a loop's last iteration makes them."""
+        """Forget copies to slots from ``first`` on, because only a loop's last iteration makes them."""
         self.copies = {key: slot for key, slot in self.copies.items() if slot.index < first}
 
     def add(self, op: Operation) -> None:
@@ -467,7 +467,7 @@ def make_schedule(
 
     Raises:
         InvalidArgumentError: The operations form a cycle, or a loop is invalid.
-        InternalError: Loops of one name are in different loops.
+        InternalError: Loops of one name have different parents.
     """
     builder = _ScheduleBuilder(options)
     client = Location(options.client, True)

@@ -9,8 +9,8 @@ trained::
      |                  /                  v
      +-----> Conv2DBackpropInput ------> Identity (no consumer)
 
-TensorFlow's Grappler turns such a node into a ``NoOp`` (``rewrite_options.dependency_optimization``), and others that
-have control outputs. Those stay here, because the author of ``tf.control_dependencies`` wants them to run. So do nodes
+TensorFlow's Grappler turns such a node into a ``NoOp`` (``rewrite_options.dependency_optimization``), and nodes with
+control outputs too. Those stay here, because the author of ``tf.control_dependencies`` wants them to run. So do nodes
 with unknown shapes, which may be invalid, and all nodes of traced steps and of steps with memory accounting, which
 show every node.
 
@@ -34,7 +34,7 @@ _OFF = 2
 
 
 def drops_unused(config: ConfigProto) -> bool:
-    """Whether the options of a ``ConfigProto`` enable it; None has the defaults."""
+    """Whether a ``ConfigProto`` drops unused gradients; None means the defaults."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     is_off = getattr(rewriter, "dependency_optimization", 0) == _OFF
     return not (is_off or getattr(rewriter, "disable_meta_optimizer", False))

@@ -1,7 +1,7 @@
 """Tasks of a TensorFlow cluster on the workers of a dask cluster, on this machine, over SSH or in a batch system.
 
 A task listens in the process of each dask worker, and ends with it. It differs from a server that was started by
-hand in one way: a task that no longer listens does not come back, because a restarted worker listens at another address. Its
+hand: a task that no longer listens does not come back, because a restarted worker listens at another address. Its
 target ``grpc+dask://host:port`` tells sessions not to wait for it.
 
 Source: distributed.diagnostics.plugin (``WorkerPlugin``).

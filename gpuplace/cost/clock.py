@@ -45,7 +45,7 @@ of threads. The duration is a rounded estimate.
 _IS_OVER, _GOES_ON, _BEGINS, _WAKES = range(4)
 """Events of an item: it ended, its launching thread goes on, a copy may begin, a thread has woken up for it."""
 _UNSENT = -1
-"""Mark of a slot whose tensor no edge needs copied."""
+"""Marks a slot whose tensor no edge needs copied."""
 
 
 def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, limit: float) -> float:
@@ -124,7 +124,7 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
                 watch(clock, now, idle)
             continue
         head[thread] = following[item]
-        # Two sequence numbers per item: a copy needs one for its begin and one for its thread.
+        # Two sequence numbers per item: a copy needs one for its start and one for its thread.
         host_start[item], host_cause[item], cause[item] = now, current, -1
         sequence += 2
         begin = now + queue_time
@@ -161,7 +161,7 @@ def advance(
     now: float,
     sequence: int,
 ) -> float:
-    """Handle an event that no thread of the pool caused: of a copy, or of a thread that has woken up.
+    """Handle an event that no pool thread caused: a copy's, or that of a thread that has woken up.
 
     Args:
         graph: items and edges of the step.
@@ -453,7 +453,7 @@ def start_copy(
         gpu = ways.target[way]
         if gpu >= 0 and free[gpu] > begin:
             begin, waited = free[gpu], last[gpu]
-        # Another copy of this stream has yet to begin, so that this one's begin is not known before.
+        # Another copy of this stream has yet to begin, so this one's start is not known yet.
         if stream >= 0 and clock.is_due[stream] == 1:
             clock.start[item] = begin  # as long as it is queued: when it could begin
             clock.following[item] = -1
@@ -526,7 +526,7 @@ def begin_copy(
 
 
 def deliver(graph: StepGraph, clock: Clock, copy: int, threads: int) -> None:
-    """Make the items ready that waited only for a copy.
+    """Ready the items that waited only for a copy.
 
     Args:
         graph: items and edges of the step.
@@ -554,7 +554,7 @@ def deliver(graph: StepGraph, clock: Clock, copy: int, threads: int) -> None:
 
 
 def path_back(clock: Clock, items: int, count: int, on_path: Wholes, on_host: Wholes) -> int:
-    """Trace the critical path of a step from its end back to its begin.
+    """Trace the critical path of a step from its end back to its start.
 
     Args:
         clock: state of the simulation after a run, or its times and streams.

@@ -1,7 +1,7 @@
 """Cost model: the time of each node's work, on the GPUs of the catalogue and on the local CPU.
 
 A model starts from the package's figures (``kernel_times`` for GPUs, rounded figures for a CPU), or from what
-``gpuplace calibrate`` measured on this machine. Fitting it to measured steps adds what they show: a line for each class
+``gpuplace calibrate`` measured on this machine. Fitting it to measured steps adds figures: a line for each class
 of CPU kernels, measured kernels for each op type, a factor for each op type on each GPU, and the host's time to start a
 node::
 
@@ -61,7 +61,7 @@ SPLIT_SECONDS = 20e-6
 _FORMAT = "gpuplace.CostModel"
 _VERSION = 7
 _DOUBTS = 2.0
-"""Number of measured kernels at which a factor gets half of its weight."""
+"""Number of measured kernels at which a factor gets half its weight."""
 _FURTHEST = math.log(20.0)
 _CACHE_SIZE = 200_000
 
@@ -175,7 +175,7 @@ class CostModel:
         Args:
             work: work of the node's kernel.
             gpu: the GPU; None for the CPU.
-            op_type: op type of the node, to apply what was fitted to it; None to ignore fitted factors.
+            op_type: op type of the node, to apply its fitted factors; None to ignore them.
         """
         return self.kernel_times([work], gpu, None if op_type is None else [op_type])[0]
 
@@ -187,7 +187,7 @@ class CostModel:
         Args:
             works: works of the nodes' kernels.
             gpu: the GPU; None for the CPU.
-            op_types: op types of the nodes, to apply what was fitted to them; None to ignore fitted factors.
+            op_types: op types of the nodes, to apply their fitted factors; None to ignore them.
         """
         kinds = op_types or [""] * len(works)
         if any(work.parts for work in works):
@@ -401,7 +401,7 @@ class CostModel:
         """Return the seconds of a ``Session.run`` call in addition to its nodes.
 
         Args:
-            feeds: number of tensors that are fed.
+            feeds: number of fed tensors.
         """
         figures = self._figures
         return figures.call_seconds + (

@@ -58,13 +58,13 @@ DEFAULT_LINES: Mapping[str, Line] = {
     "convolution_backward": Line(2e-5, 1 / 130e9, 1 / 60e9, 1 / 20e9),
     "bytes": Line(1e-6, 1 / 30e9, 1 / 60e9, 1 / 20e9),
 }
-"""Lines without calibration: assumed figures of a server of 2017 with eight cores and four memory channels."""
+"""Lines without calibration: assumed figures of a 2017 server with eight cores and four memory channels."""
 
 CLASSES = tuple(DEFAULT_LINES)
 
 
 def class_of(work: Work) -> str:
-    """Return the class of kernels of a work, one of ``CLASSES``."""
+    """Return the kernel class of a work, one of ``CLASSES``."""
     kernel = work.kernel
     if isinstance(kernel, (Product, Recurrence)) or (isinstance(kernel, Convolution) and _is_product(kernel)):
         return "product"

@@ -18,7 +18,7 @@ class GridRow(NamedTuple):
     machine: str
     """Text of the machine."""
     batch: int | None
-    """Examples per step; None if nothing is fed that has a first dimension."""
+    """Examples per step; None if no feed has a first dimension."""
     step_time: float = float("nan")
     """Seconds; NaN if there is an error."""
     rate: float = float("nan")
@@ -47,7 +47,7 @@ def cost_grid(
     Args:
         step: the estimate.
         machines: `Machine` objects or their texts, or a mapping from labels to them.
-        batches: batch sizes; if empty, the one that is fed.
+        batches: batch sizes; if empty, the fed one.
     """
     machine_by_name = (
         machines if isinstance(machines, Mapping) else {str(machine): machine for machine in machines}

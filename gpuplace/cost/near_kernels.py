@@ -29,7 +29,7 @@ _NEAR = 0.25
 """Distance below which points count alike."""
 _LEAST_START = 5e-7
 _LEAST_SHARE = 0.1
-"""Fraction of a start that remains at least, however much is subtracted."""
+"""Minimum fraction of a start that remains, however much is subtracted."""
 
 
 class MeasuredKernel(NamedTuple):

@@ -84,7 +84,7 @@ def _task(
 def _work_of_call(
     engine: Engine, node: int, kind: Kind, inputs: tuple[Sizes, ...], outputs: tuple[Sizes, ...]
 ) -> Work:
-    """Return the total work of a function's body: of a conditional its longest branch, of a loop one iteration."""
+    """Return the total work of a function's body: a conditional's longest branch, one iteration of a loop."""
     first = 1 if kind.op_type in BRANCH_OPS else 0
     if kind.op_type in BRANCH_OPS:
         names = branches_that_run(engine, node, kind)

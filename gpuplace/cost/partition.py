@@ -1,9 +1,9 @@
 """Convert the nodes of a step to the graph that the executor runs: folded, partitioned, with unrolled loops.
 
 A tensor that is needed in another memory is copied there once, for all its consumers; a node that only waits for a
-node of another device gets a signal. Before partitioning, the default rewrites of Grappler are applied: see
-``constant_folding``, ``dependency_rewrites`` and ``fused_kernels``. A loop is unrolled as often as its trip count
-says. In a long loop only the first iterations are unrolled, and their times are scaled up.
+node on another device gets a signal. Before partitioning, the default rewrites of Grappler are applied: see
+``constant_folding``, ``dependency_rewrites`` and ``fused_kernels``. A loop is unrolled to its trip
+count. In a long loop only the first iterations are unrolled, and their times are scaled up.
 
 Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc (copies within a GPU), executor.cc
 (which kernels are expensive), release 1.15.

@@ -37,7 +37,7 @@ class Limit(NamedTuple):
 FEWEST_RUNS = 3
 BRIEF, OFTEN, ALONE = Limit(20, 0.02), Limit(60, 0.06), Limit(60, 0.02)
 LONG = Limit(2000, 0.15)
-"""TensorFlow's steps below a millisecond become faster during a tenth of a second, after those of another graph."""
+"""TensorFlow's steps below a millisecond speed up over a tenth of a second after another graph's steps."""
 ROUNDS, ROUNDS_OF_TENSORFLOW = 36, 12
 """Rounds in which each step runs for a while. A shared machine is undisturbed only for moments, so gpuplace's steps run
 in many short rounds, some of which are undisturbed; TensorFlow's steps need longer rounds."""
@@ -130,7 +130,7 @@ class _TensorFlow(NamedTuple):
     """A process with TensorFlow."""
 
     run: Callable[[str], tuple[float, RunMetadata]]
-    """Function that runs the probe in a file: the seconds of a step, and the trace of one."""
+    """Function that runs the probe in a file; returns a step's seconds and its trace."""
     release: str
     """The nearest release that gpuplace knows."""
 

@@ -3,7 +3,7 @@
 ``PYTHON -I tensorflow_steps.py FOLDER LIMITS`` prints the TensorFlow release first. It then reads probe names from
 standard input, one per line. For each name it runs ``FOLDER/NAME.pb`` with the arrays of ``FOLDER/NAME.npz`` as the
 JSON in ``FOLDER/NAME`` states, and prints as JSON the median seconds of untraced steps and a base64 ``RunMetadata`` of
-traced ones. Sessions stay open between requests for the same probe, with their variables. ``LIMITS`` is JSON: minimal
+traced ones. Sessions stay open between requests for the same probe, with their variables. ``LIMITS`` is JSON: minimum
 number of runs; maximum number and seconds; the same maxima for traced runs.
 """
 

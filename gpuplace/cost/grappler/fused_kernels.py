@@ -31,7 +31,7 @@ class _Rules(NamedTuple):
     """Fusion rules of a release on a device type, by op type."""
 
     functions: Mapping[str, Set[str]]
-    """Op type to the activations that its kernel applies to its result, or to the sum of that and a bias."""
+    """Op type to the activations that its kernel applies to its result, or to its result plus a bias."""
     products: Set[str] = frozenset()
     """Op types whose kernels add a bias."""
     additions: Set[str] = frozenset({"BiasAdd"})
@@ -124,7 +124,7 @@ class _Fusion:
         self.graph, self.shapes, self.rules, self.only_consumer = graph, shapes, rules, only_consumer
 
     def fused_with(self, node: int) -> list[int]:
-        """Return the bias addition and activation, or either, that the kernel of a node also computes."""
+        """Return the bias addition and activation, or either, that a node's kernel also computes."""
         graph, rules = self.graph, self.rules
         if self.shapes.dtypes(node)[0].name not in rules.dtypes:
             return []
@@ -157,7 +157,7 @@ class _Fusion:
         )
 
     def adds_same_shape(self, node: int) -> bool:
-        """Whether a node adds two tensors of one shape."""
+        """Whether a node adds two tensors of equal shape."""
         start = self.graph.in_start[node]
         if self.graph.op_type(node) not in BIAS_ADDITIONS - {"BiasAdd"}:
             return False

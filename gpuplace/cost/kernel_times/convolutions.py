@@ -9,8 +9,8 @@ Two more algorithms are therefore modeled from their operations and transfers, a
 tables:
 
 * Winograd's F(4x4, 3x3), not fused: 36 matrix products for tiles of 4 x 4 outputs, between two passes that
-  transform tiles. cuDNN has it since 5.1, the release of TensorFlow 1.0.
-* Fourier transforms of whole images, or of tiles of 32 x 32. cuDNN has them since its third release.
+  transform tiles. New in cuDNN 5.1, the release of TensorFlow 1.0.
+* Fourier transforms of whole images, or of tiles of 32 x 32. New in cuDNN's third release.
 
 Accuracy: in the tables of cuDNN 6 and 7, whose guesses are good, the modeled Winograd times for windows of 3 x 3 are
 mostly above the measured ones. Where they are below, the median difference by GPU and pass is 4 to 19%, the maximum a

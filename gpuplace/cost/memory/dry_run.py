@@ -256,7 +256,7 @@ class DryRun:
         return replacement
 
     def _results_of(self, op: Operation, likeness: Any) -> tuple[ResultMaker, bool]:
-        """Return the result maker of an operation, and whether it works on a variable; cached for alike nodes."""
+        """Return the result maker of an operation, and whether it works on a variable; cached for like nodes."""
         results = None if likeness is None else self._results.get(likeness)
         if results is None:
             maker = ResultMaker(op, self._step.sizes if op.graph is self._graph else _nothing_known)

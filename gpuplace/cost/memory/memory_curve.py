@@ -1,7 +1,7 @@
 """Bytes in use over the time of a predicted step.
 
 Memory is predicted in the order of the session's plan, time in the order of the executor, and the two differ. The
-allocations of a node are shown at the node's begin, moved as little as the plan's order requires (isotonic
+allocations of a node are shown at the node's start, moved as little as the plan's order requires (isotonic
 regression).
 
 >>> in_order([1.0, 4.0, 2.0, 5.0])
@@ -20,7 +20,7 @@ from gpuplace.graph.op_sets import PASSING_ON, VARIABLE_OPS
 
 
 def memory_curve(step: Any, device: str) -> list[tuple[float, int]]:
-    """Return the changes of memory: seconds since the begin of the step, and bytes in use from then on.
+    """Return the changes of memory: seconds since the start of the step, and bytes in use from then on.
 
     Args:
         step: the `StepEstimate`.
@@ -63,7 +63,7 @@ def in_order(values: Sequence[float]) -> list[float]:
 def host_memory(step: Any) -> dict[str, int]:
     """Return the peak bytes of tensors on each device that is not a GPU, by full device name.
 
-    An output of a CPU node is alive from the node's begin to the end of its last consumer, by the predicted times;
+    An output of a CPU node is alive from the node's start to the end of its last consumer, by the predicted times;
     variables stay.
 
     Args:

@@ -151,7 +151,7 @@ class MemoryRecord:
         return len(self.labels)
 
     def begin_step(self) -> None:
-        """Mark the begin of the step."""
+        """Mark the start of the step."""
         stats = self.allocator.stats()
         self.begin, self.variables, self.peak_before = len(self), stats.bytes_in_use, stats.peak_bytes_in_use
         self.allocator.clear_stats()

@@ -22,7 +22,7 @@ from gpuplace.runtime.plan.lowered_graph import LoweredGraph, runs_lowered
 from gpuplace.why.placement import Placement
 
 MOST_IN_LOOP = 200_000
-"""Nodes in the iterations of one loop that run at most, if all iterations are alike."""
+"""Maximum nodes to run in the iterations of one loop, if all iterations are alike."""
 _KEEPING = (*KEEPING_WITHIN_A_STEP, "TensorList")
 """Prefixes of the types of ops that may keep tensors from one iteration to the next."""
 

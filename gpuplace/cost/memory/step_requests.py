@@ -1,6 +1,6 @@
 """Memory requests of a step, from a dry run of the session's own plan.
 
-The variables are initialized first, as a program does, so that they get the addresses that they would get; then the
+The variables are initialized first, as a program does, so that they get the same addresses as there; then the
 step runs once.
 
 If a session would run the plan in several lanes (see ``gpuplace.runtime.plan.compile``), the order of allocations is

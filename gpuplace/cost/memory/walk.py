@@ -33,7 +33,7 @@ Values = Mapping[Slot, Any]
 
 
 def _first(value: Any, *others: Any) -> Any:
-    """Replacement of a kernel that passes its input through."""
+    """Replace a kernel that passes its input through."""
     return value
 
 
@@ -265,7 +265,7 @@ class Walk:
         return retval_name(target.tensor, fetches.index(target))
 
     def _fetched(self, slot: Slot, position: int, value: Any) -> Any:
-        """Return a fetched value; of a variable, its final value."""
+        """Return a fetched value; for variables, the final one."""
         if not slot.is_ref:
             return value
         try:

@@ -44,11 +44,11 @@ class AllocatorStats:
     bytes_in_use: int = 0
     """Sum of the sizes of chunks in use, which may be larger than the requested sizes."""
     peak_bytes_in_use: int = 0
-    """Maximal ``bytes_in_use`` since the start or the last reset."""
+    """Maximum ``bytes_in_use`` since the start or the last reset."""
     largest_alloc_size: int = 0
     """Size of the largest allocated chunk."""
     bytes_limit: int | None = None
-    """Maximal total size; None if there is no limit."""
+    """Maximum total size; None if there is no limit."""
     bytes_reserved: int = 0
     """Not used by this kind of allocator."""
     peak_bytes_reserved: int = 0
@@ -111,7 +111,7 @@ class BinRecord:
     """Totals of the chunks of one size class, used and free."""
 
     bin_size: int
-    """Minimal chunk size of the class in bytes."""
+    """Minimum chunk size of the class in bytes."""
     total_chunks: int
     """Number of chunks."""
     chunks_in_use: int

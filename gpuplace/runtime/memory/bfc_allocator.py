@@ -151,7 +151,7 @@ class BFCAllocator:
 
     Args:
         memory: memory from which regions are allocated.
-        memory_limit: maximal total size of all regions in bytes.
+        memory_limit: maximum total size of all regions in bytes.
         allow_growth: whether to allocate small regions on demand; otherwise one region of ``memory_limit`` is allocated
             at the first allocation.
         name: name in logs and errors, ``GPU_0_bfc``.

@@ -113,7 +113,7 @@ def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Whether a session has a GPU, with a minimal compute capability if one is given.
+    """Whether a session has a GPU, with a minimum compute capability if one is given.
 
     Args:
         cuda_only: ignored, because all GPUs here are CUDA GPUs.

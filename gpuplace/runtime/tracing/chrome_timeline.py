@@ -38,7 +38,7 @@ _FED = re.compile(r"_arg_(.+)_\d+_\d+$")
 
 
 class AllocationMaximum(NamedTuple):
-    """Maximal memory use of an allocator."""
+    """Peak memory use of an allocator."""
 
     timestamp: int
     """Time at which it was reached, in microseconds since 1970."""
@@ -53,7 +53,7 @@ class StepStatsAnalysis(NamedTuple):
     chrome_trace: ChromeTrace
     """Events; ``format_to_string(pretty=False)`` converts them to JSON."""
     allocator_maximums: dict[str, AllocationMaximum]
-    """Maximal memory use by allocator; empty if memory is not shown."""
+    """Peak memory use by allocator; empty if memory is not shown."""
 
 
 class ChromeTrace:
@@ -280,7 +280,7 @@ class Timeline:
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
     ) -> StepStatsAnalysis:
-        """Return the events and the maximal memory use of each allocator.
+        """Return the events and the peak memory use of each allocator.
 
         Args:
             show_dataflow: whether to add an arrow for each tensor that another device or row uses.

@@ -18,7 +18,7 @@ _loops: dict[int, asyncio.AbstractEventLoop] = {}
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """Return the process's event loop, started at the first call."""
+    """Return the process's event loop, started on the first call."""
     with _lock:
         loop = _loops.get(os.getpid())
         if loop is None:

@@ -603,7 +603,7 @@ def path(
 
     Returns:
         For each segment: the item, whether the segment is the thread that starts it (otherwise its kernel or copy), and
-        its begin and end in seconds. Gaps between segments are time in which nothing on the path ran.
+        its start and end in seconds. Gaps between segments are time in which nothing on the path ran.
     """
     count = len(times.end)
     on_path, on_host = [0] * (2 * count), [0] * (2 * count)

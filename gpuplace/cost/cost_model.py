@@ -116,7 +116,7 @@ class CostModel:
         """Load the calibrated model, or the package's figures.
 
         Args:
-            library: CUDA release of the GPU libraries, such as ``"10.0"``; None for the release of each GPU's time.
+            library: CUDA release of the GPU libraries, such as ``"10.0"``; None for the release of each GPU's era.
 
         Raises:
             InvalidArgumentError: The release is unknown, or the saved calibration is damaged.
@@ -148,7 +148,7 @@ class CostModel:
 
     @property
     def library(self) -> str | None:
-        """CUDA release of the GPU libraries; None for the release of each GPU's time."""
+        """CUDA release of the GPU libraries; None for the release of each GPU's era."""
         return self._figures.library
 
     def without_host_times(self) -> Self:
@@ -182,10 +182,10 @@ class CostModel:
     def kernel_times(
         self, works: Sequence[Work], gpu: GPUModel | None, op_types: Sequence[str] | None = None
     ) -> list[float]:
-        """Return the seconds of many kernels; equal works are computed once.
+        """Return the seconds of many kernels; equal work is computed once.
 
         Args:
-            works: works of the nodes' kernels.
+            works: work of the nodes' kernels.
             gpu: the GPU; None for the CPU.
             op_types: op types of the nodes, to apply their fitted factors; None to ignore them.
         """

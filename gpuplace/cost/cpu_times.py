@@ -171,7 +171,7 @@ def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -
     With few measured works, the previous line is scaled; with none, it is returned unchanged.
 
     Args:
-        works: works of one class.
+        works: work of one class.
         seconds: measured seconds of each work.
         before: the line without these measurements.
     """
@@ -206,7 +206,7 @@ def near_works(
     """Return the measured kernels of one op type for use by `cpu_seconds`, or None if none ran.
 
     Args:
-        works: works of the op type.
+        works: work of the op type.
         seconds: measured seconds of each work.
         lines: class to its line.
         caches_were_cold: as in ``near_kernels``.

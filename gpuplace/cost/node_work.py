@@ -31,7 +31,7 @@ _CALLS = CALL_OPS | BRANCH_OPS | WHILE_OPS
 
 
 def step_work(shapes: StepShapes) -> list[Work]:
-    """Return the work of one execution of each node, by position; equal works are one object.
+    """Return the work of one execution of each node, by position; equal work is one object.
 
     Args:
         shapes: shapes of a graph.

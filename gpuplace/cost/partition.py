@@ -62,7 +62,7 @@ def unplaced_step(
         placement: placement of the whole graph.
         part: the nodes that run.
         shapes: shapes of these nodes.
-        works: works of these nodes.
+        works: work of these nodes.
         machinery: the machine.
         rewrites: Grappler's rewrites.
     """

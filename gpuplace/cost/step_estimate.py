@@ -77,11 +77,11 @@ class StepEstimate:
     shapes: StepShapes
     """Their shapes."""
     works: Sequence[Work]
-    """Their works."""
+    """Their work."""
     machinery: Machinery
     """The machine."""
     cost_model: CostModel
-    """The model that timed the works."""
+    """The model that timed the work."""
     flow: StepFlow
     """The items of the step."""
     times: Times
@@ -150,14 +150,14 @@ class StepEstimate:
 
     @cached_property
     def running(self) -> list[int]:
-        """Nodes that run, in order of their begin."""
+        """Nodes that run, in order of their start."""
         start = self.node_times["start"]
         nodes = np.flatnonzero(np.isfinite(start))
         return nodes[np.argsort(start[nodes], kind="stable")].tolist()
 
     @cached_property
     def begins(self) -> dict[str, float]:
-        """First begin of each node that runs, in seconds, by node name."""
+        """First start of each node that runs, in seconds, by node name."""
         names, start = self.part.graph.names, self.node_times["start"].tolist()
         return {names[node]: start[node] for node in self.running}
 
@@ -198,7 +198,7 @@ class StepEstimate:
 
     @cached_property
     def copies(self) -> tuple[CopyCost, ...]:
-        """Tensors that the step copies to another device, in order of the first begin."""
+        """Tensors that the step copies to another device, in order of the first start."""
         rows = [cost for _, cost in self.costs_of_copies]
         return tuple(sorted(rows, key=lambda copy: (copy.start, copy.tensor, copy.target)))
 
@@ -316,7 +316,7 @@ class StepEstimate:
     def what_if(
         self, machine: Any = None, config: ConfigProto | None = None, soft_placement: bool | None = None
     ) -> StepEstimate:
-        """Predict the same step on another machine or with other options, reusing shapes and works.
+        """Predict the same step on another machine or with other options, reusing shapes and work.
 
         Args:
             machine: another machine; None for the same.

@@ -149,14 +149,14 @@ class StepGraph(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Times of items in seconds since the begin of the step; copies come after the step's own items."""
+    """Times of items in seconds since the start of the step; copies come after the step's own items."""
 
     host_start: Reals
     """When a thread began to start the item; -1 if it never became ready."""
     host_end: Reals
     """When that thread went on."""
     start: Reals
-    """Begin of the kernel or copy."""
+    """Start of the kernel or copy."""
     end: Reals
     """End of the kernel or copy."""
     host_cause: Wholes

@@ -1,8 +1,8 @@
 """A predicted step as TensorFlow's ``RunMetadata``, so that every view of measured steps can show it.
 
 Every node is in its device's list with the time of its kernel. As in session traces, a copy between devices is a
-``_Send`` and a ``_Recv``, both from its begin to its end; a copy that an optimizer removes is at the begin and takes no
-time. Signals, and copies between the two memories of a GPU, are not listed. ``_SOURCE`` and ``_SINK`` mark the begin
+``_Send`` and a ``_Recv``, both from its start to its end; a copy that an optimizer removes is at the start and takes no
+time. Signals, and copies between the two memories of a GPU, are not listed. ``_SOURCE`` and ``_SINK`` mark the start
 and end of the step.
 """
 

@@ -14,7 +14,7 @@ TABLES = ("nodes", "devices", "copies", "memory", "ops", "findings")
 
 
 class NodeCost(NamedTuple):
-    """Cost of a node in all its executions; times are seconds since the begin of the step."""
+    """Cost of a node in all its executions; times are seconds since the start of the step."""
 
     name: str
     """Node name."""
@@ -23,7 +23,7 @@ class NodeCost(NamedTuple):
     device: str
     """Full device name."""
     start: float
-    """First begin, in seconds."""
+    """First start, in seconds."""
     time: float
     """Seconds of the kernels; on a CPU, executor time included."""
     flops: float
@@ -77,7 +77,7 @@ class CopyCost(NamedTuple):
     target: str
     """Full name of the receiving device."""
     start: float
-    """Begin of the first copy, in seconds since the begin of the step."""
+    """Start of the first copy, in seconds since the start of the step."""
     time: float
     """Seconds of all its copies."""
     wait: float
@@ -118,7 +118,7 @@ class OpCost(NamedTuple):
 
 
 def node_rows(step: Any) -> list[NodeCost]:
-    """Return a row for each node that runs, in order of begin.
+    """Return a row for each node that runs, in order of start.
 
     Args:
         step: the `StepEstimate`.

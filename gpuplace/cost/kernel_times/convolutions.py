@@ -153,7 +153,7 @@ for windows of 1 x 1 and for larger windows.
 Fitted to forward and backward times of eight networks on a Tesla K80 with cuDNN 5.1, batches of 16, Torch
 (github.com/dmikushin/cnn-benchmarks, README), and to those of four networks on a GTX TITAN Black beside a GTX TITAN X,
 both with cuDNN's second release (github.com/soumith/convnet-benchmarks, torch7/imagenet_winners/output.log of December
-2014, January and April 2015). The TITAN Black's 15 passes of single layers in the same place say 1.27."""
+2014, January and April 2015). The TITAN Black's 15 single-layer passes in the same place give 1.27."""
 
 
 def generation_times(rows: Array, gpu: GPUModel) -> Array | float:

@@ -52,7 +52,7 @@ _MEMORY_SHARE_OF = {(6, 0): 0.75, (7, 5): 0.75}
 
 
 def library_of(gpu: GPUModel) -> str:
-    """Return the assumed CUDA release: that of the GPU's measured table, otherwise of the GPU's time.
+    """Return the assumed CUDA release: that of the GPU's measured table, otherwise of the GPU's era.
 
     Kernels for Kepler stayed the same while those for later chips improved: square products of cuBLAS 7.5 on a K40
     (clBLAS, doc/performance/cuBLAS_7.5/Tesla_K40) are predicted within a tenth as 7.5, and a quarter too fast as 8.0.

@@ -149,7 +149,7 @@ class KernelTimes:
         """Make the model; tables are read on first use.
 
         Args:
-            library: CUDA release on all GPUs, such as ``"10.0"``; None for that of each GPU's time.
+            library: CUDA release on all GPUs, such as ``"10.0"``; None for that of each GPU's era.
             without: names of GPUs whose measured tables are left out, for cross-validation.
             is_autotuned: whether convolutions use their fastest algorithm, which TensorFlow finds by trial; if False,
                 the algorithm that the library guesses, as in the measured tables.
@@ -167,7 +167,7 @@ class KernelTimes:
         """Return the seconds that a GPU takes for each work, ``[work]``.
 
         Args:
-            works: works of the kernels.
+            works: work of the kernels.
             gpu: the GPU.
         """
         times = memory_bound_seconds(works, gpu)

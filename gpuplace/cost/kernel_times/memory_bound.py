@@ -38,7 +38,7 @@ def memory_bound_seconds(works: Sequence[Work], gpu: GPUModel) -> Array:
     """Return the seconds of works as if none were a library call, ``[work]``.
 
     Args:
-        works: works of the kernels.
+        works: work of the kernels.
         gpu: the GPU.
     """
     floor, bandwidth = _floor_and_bandwidth(gpu)
@@ -65,7 +65,7 @@ def rearranging_seconds(works: Sequence[Work], gpu: GPUModel) -> Array:
     """Return the additional seconds to convert images to the library's layout and back, ``[work]``.
 
     Args:
-        works: works of the kernels.
+        works: work of the kernels.
         gpu: the GPU.
     """
     floor, bandwidth = _floor_and_bandwidth(gpu)

@@ -10,7 +10,7 @@ behavior of each kernel is kept:
   shapes, and no strings;
 - arrays and lists of tensors keep their elements, and stack them without copying;
 - a loop that depends on other values, or with a given trip count, runs as often as the estimate assumes, a loop of
-  functions once; of a conditional of functions, the branch runs that the estimate times;
+  functions once; a conditional of functions runs the branch that the estimate times;
 - ops with effects outside of the step (queues, files, printing) do not run: their results are empty arrays.
 
 The effort is bounded (`Work`): the memory of a step that needs more is unknown.

@@ -24,7 +24,7 @@ class Backend(Protocol):
     enter: Callable[[], None] | None
     """Makes the device the thread's current one; None if that is not needed."""
     owns_arrays: bool
-    """Whether its arrays have another class than the host's."""
+    """Whether its array class differs from the host's."""
 
     def from_host(self, value: Any) -> Any:
         """Return a copy in the device's memory."""

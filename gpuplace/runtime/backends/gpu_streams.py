@@ -102,7 +102,7 @@ class Current:
 
 
 def compute_stream(xp: ArrayModule, number: int) -> ComputeStream:
-    """Return the stream of a GPU, created at the first call in a process."""
+    """Return the stream of a GPU, created on the first call in a process."""
     with _lock:
         stream = _streams.get(number)
         if stream is None:

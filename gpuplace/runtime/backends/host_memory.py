@@ -4,7 +4,7 @@ A step creates and deletes arrays of some megabytes all the time. By default, th
 system immediately and gets it again, cleared, page by page, which takes several times as long as a typical kernel.
 Sessions therefore configure it to keep freed memory, up to ``KEPT_BYTES``, as TensorFlow's allocators do.
 
-Only glibc is configured, unless the user has own settings for it.
+Only glibc is configured, unless the user has configured it.
 
 Source: the manual page mallopt(3).
 """
@@ -21,7 +21,7 @@ KEPT_BYTES = 256 << 20
 """Maximum size in bytes of freed memory at the end of the heap that is kept."""
 
 _LARGEST_BYTES = 32 << 20
-"""Size in bytes above which arrays still get memory from the system; the maximum of glibc."""
+"""Size in bytes above which arrays still get memory from the system; glibc's maximum."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 

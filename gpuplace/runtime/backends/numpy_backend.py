@@ -31,7 +31,7 @@ class NumpyBackend:
     enter: Callable[[], None] | None = None
     """Makes the device the thread's current one; None if that is not needed."""
     owns_arrays = False
-    """Whether its arrays have another class than the host's."""
+    """Whether its array class differs from the host's."""
 
     def __init__(self, device: str, device_type: str, memory: TensorMemory | None = None) -> None:
         self.device = device

@@ -231,7 +231,7 @@ class BFCAllocator:
 
         Args:
             nbytes: requested size in bytes.
-            label: who requests it, for pictures and tables of memory.
+            label: the requester, for memory pictures and tables.
             no_retry_on_failure: True for optional scratch space: no waiting, and another warning.
             freed_by_count: number in that warning.
             entry: key for ``give_back``, valid even if an exception occurs before the address is returned; its

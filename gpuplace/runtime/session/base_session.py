@@ -347,7 +347,7 @@ class BaseSession:
             InvalidArgumentError: the graph cannot be placed, or a placeholder is not fed.
             DeadlineExceededError: the step exceeded its time limit.
             CancelledError: the session was closed during the step.
-            OpError: a kernel failed; the class tells how.
+            OpError: a kernel failed; see the error class.
         """
         try:
             if options is None and run_metadata is None:

@@ -1,4 +1,4 @@
-"""Placement of the body of a function as a call of it requires.
+"""Placement of a function's body as a call of it requires.
 
     h (VarHandleOp, GPU:1) ─┐              h (_Arg, pinned to GPU:1: the device of the handle's resource)
     x (GPU:0) ──────────────┴─> call       x (_Arg, pinned to GPU:0: the device of the call)
@@ -14,7 +14,7 @@ with function attributes pin nothing here.
 
 Source: PartitionedCallOp::Instantiate in tensorflow/core/kernels/partitioned_function_ops.cc and
 ProcessFunctionLibraryRuntime::InstantiateMultiDevice, release 2.21; IfOp, CaseOp and WhileOp in
-tensorflow/core/kernels/functional_ops.cc, releases 1.15 and 2.21; compared with what they log and trace.
+tensorflow/core/kernels/functional_ops.cc, releases 1.15 and 2.21; compared with their logs and traces.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class SessionFunctions:
     def callable_of(
         self, graph: Any, name: str, device: str, state: Any
     ) -> Callable[[Sequence[Any]], list[Any]]:
-        """Return a function that runs a function; see ``gpuplace.kernels.resources.FunctionRuns``."""
+        """Return a callable for a function; see ``gpuplace.kernels.resources.FunctionRuns``."""
         from gpuplace.graphdef.function_def import body_of
 
         body = body_of(graph, name)

@@ -339,7 +339,7 @@ def devices_of(
     visible_devices: VisibleDevices | None = None,
     release: str | None = None,
 ) -> DeviceSet:
-    """Return the devices on which `place` would place.
+    """Return the devices that `place` would use.
 
     Args:
         machine, config, visible_devices, release: as in `place`.

@@ -46,7 +46,7 @@ MAX_REPORTED_PART = 0.99
 
 
 def pools_of_threads(config: ConfigProto) -> list[int]:
-    """Return for each of a session's pools the maximum number of devices that work concurrently with the calling
+    """Return, for each of a session's pools, how many devices may work concurrently with the calling
     thread.
 
     Args:
@@ -178,7 +178,7 @@ def usage_report(device: str, allocator: str, allocations: Iterable[tuple[str, i
 
 
 def error_with_usage(error: ResourceExhaustedError, since: Mapping[str, int]) -> OpError:
-    """Return the error with the list of the tensors that the step's nodes hold instead of the hint how to get it.
+    """Return the error with the list of the tensors that the step's nodes hold instead of the hint to request it.
 
     Args:
         error: the step's error.

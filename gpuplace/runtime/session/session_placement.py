@@ -64,7 +64,7 @@ class SessionPlacement:
         config: the session's ``ConfigProto``.
         catalogue: ops and kernels of the release.
         release: the release.
-        place_pruned: whether to place each signature separately; None: as the config says.
+        place_pruned: whether to place each signature separately; None: per the config.
         lowers: whether to inline calls and control flow; on a cluster each such node runs on one task.
     """
 
@@ -256,7 +256,7 @@ class SessionPlacement:
             source_line=source_line,
             source=self._graph,
         )
-        vars(graph)["order"] = np.arange(len(graph))  # the added nodes come last, also those that feed others
+        vars(graph)["order"] = np.arange(len(graph))  # the added nodes come last, even those that feed others
         return graph, device_of_added
 
 

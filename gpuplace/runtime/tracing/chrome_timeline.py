@@ -71,7 +71,7 @@ class ChromeTrace:
         """Add an event.
 
         Args:
-            ph: phase, a letter that tells the kind of event.
+            ph: phase, a letter for the type of event.
             cat: category.
             name: name of the event.
             pid: process.

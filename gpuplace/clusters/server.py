@@ -42,7 +42,7 @@ class RunningTask:
         self.config = config.SerializeToString()
         self.limit_ms = limit_ms_of(config)
         self.all_listen = False
-        """Whether all tasks are known to listen; then a silent task is gone."""
+        """Whether all tasks are known to listen, so a task that does not is gone."""
         self.address = cluster.task_address(job, index)
         handlers: dict[str, Callable[..., Any]] = {**self.task.handlers, "cluster": self.described}
         self.listener = Listener(full_address(self.address), handlers)

@@ -54,7 +54,7 @@ from gpuplace.typing import GraphLike
 from gpuplace.writing import write_file
 
 ENVIRONMENT_VARIABLE = "GPUPLACE_COST_MODEL"
-"""Environment variable that names the file ``CostModel()`` starts from; if empty, only the package's figures count."""
+"""Environment variable that names the file ``CostModel()`` starts from; if empty, only the package's figures apply."""
 
 SPLIT_SECONDS = 20e-6
 """CPU kernels above this time are split among the threads of the intra-op pool, unless measurements say otherwise."""

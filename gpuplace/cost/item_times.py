@@ -63,7 +63,7 @@ class ItemTimes:
     """Number of tensors that are fed."""
 
     def runs_in_a_line(self, model: CostModel) -> bool:
-        """Whether gpuplace's own runtime runs the step, which rewrites nothing; machines with GPUs are TensorFlow's.
+        """Whether gpuplace's own runtime, which rewrites nothing, runs the step; with GPUs it is TensorFlow.
 
         Args:
             model: the cost model.

@@ -160,7 +160,7 @@ def near_kernels(measured: Iterable[MeasuredKernel], caches_were_cold: bool = Fa
     Args:
         measured: the kernels.
         caches_were_cold: whether measuring evicted the kernels' data from the processor's caches. Then the fastest of
-            the kernels that are alike counts, and no kernel takes longer than one with more work.
+            the similar kernels is used, and no kernel takes longer than one with more work.
     """
     alike: dict[tuple[int, int], list[MeasuredKernel]] = {}
     for kernel in measured:

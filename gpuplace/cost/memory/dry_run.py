@@ -6,8 +6,8 @@ behavior of each kernel is kept:
 
 - ops whose result is the memory of their input, or a view of it (``Reshape``, ``Slice``, assignments, reads), run
   unchanged: a view of an array without memory (``unfilled``) costs nothing;
-- all others return new arrays of the inferred shapes; only small numbers are computed, which may determine loops and
-  shapes, and no strings;
+- all others return new arrays of the inferred shapes; only small numbers, which may determine loops and
+  shapes, are computed, and no strings;
 - arrays and lists of tensors keep their elements, and stack them without copying;
 - a loop that depends on other values, or with a given trip count, runs as often as the estimate assumes, a loop of
   functions once; a conditional of functions runs the branch that the estimate times;

@@ -340,7 +340,7 @@ def _requests_key(placement: Placement, limits: Mapping[str, Any], config: Confi
 def _uses(
     step_requests: StepRequests, placement: Placement, limits: Mapping[str, tuple[int, int]]
 ) -> list[DeviceUse]:
-    """Return the memory of each GPU; if the step does not fit, by a replay without limits."""
+    """Return the memory of each GPU; if the step does not fit, from a replay without limits."""
     devices, release = placement.device_set, placement.release
     growth = devices.origin.settings.allow_growth
     records, failure = replay(step_requests.requests, devices, limits, growth, release)
@@ -386,8 +386,8 @@ def _of_unknown_size(placement: Placement) -> list[str]:
 
 
 def memory_limits(placement: Placement) -> dict[str, tuple[int, int]]:
-    """Return by full name each GPU's initially free bytes of memory, and the bytes that its allocator may
-    use.
+    """Return the initially free bytes of each GPU's memory, and the bytes that its allocator may use, by full
+    name.
 
     Args:
         placement: placement on the machine.

@@ -74,9 +74,9 @@ class StepShapes:
     assumption_of_node: Mapping[int, str] = field(default_factory=dict)
     """Nodes whose shapes depend on assumptions, or are unknown, to the reason."""
     guesses: frozenset[int] = frozenset()
-    """Those of them whose sizes are assumed, not derived from other nodes' sizes."""
+    """Nodes among them whose sizes are assumed, not derived from other nodes' sizes."""
     unknown: frozenset[int] = frozenset()
-    """Those of them whose sizes stay unknown; unknown sizes count as 1."""
+    """Nodes among them whose sizes stay unknown; unknown sizes count as 1."""
 
     def __getitem__(self, tensor: str) -> TensorShape:
         """Return the shape of a tensor by its name, or of a node's first output; KeyError if it does not exist."""

@@ -2,7 +2,7 @@
 
 A plan runs in lanes if at least two devices have work that takes much longer than waking a thread, judged by shapes
 when the plan is compiled. If shapes are unknown, the plan starts in a single lane that measures its time. After a run
-that was slow enough, the next one measures every step, and from then on the measured times count. All other plans,
+that was slow enough, the next one measures every step, and from then on the measured times apply. All other plans,
 including those with real GPUs, are one straight line in the calling thread, without overhead.
 
 ``ConfigProto.inter_op_parallelism_threads`` is the maximum number of lanes in addition to the caller's (1: always a

@@ -48,7 +48,7 @@ class Plan:
         Overflow, division by zero and invalid operations are silent, as in TensorFlow.
 
         Raises:
-            OpError: A kernel failed; names its node, device, inputs and source line.
+            OpError: A kernel failed, with its node, device, inputs and source line.
         """
         errors, had_denormals = errors_now(), has_denormals()
         try:

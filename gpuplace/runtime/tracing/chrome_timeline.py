@@ -209,7 +209,7 @@ class _Analysis:
         return stats.node_name, match[2], match[3].split(", ") if match[3] else []
 
     def sent(self, name: str) -> str:
-        """Return the tensor that a receive of ours, ``a/_3``, is for; TensorFlow's statistics contain none."""
+        """Return the tensor that our receive ``a/_3`` is for; TensorFlow's statistics contain none."""
         base = source_name(name) or name
         return self.fed.get(base, base)
 
@@ -228,7 +228,7 @@ class _Analysis:
             self.flows += 1
 
     def add_memory(self) -> None:
-        """End the lives of tensors, and count the bytes of each allocator."""
+        """End tensor lifetimes, and count the bytes of each allocator."""
         changes: dict[str, list[tuple[int, int, str]]] = {}
         for name, tensor in self.tensors.items():
             self.trace.event("D", "Tensor", name, tensor.pid, 0, tensor.last, id=tensor.number)

@@ -13,7 +13,7 @@ device of the ``DeviceStepStats``         a node's name                       re
 
 On a task of a cluster the device names of a GPU start with the task's name.
 
-Simulated GPUs have one stream, number 13 as TensorFlow's first one, and kernel times are those of NumPy. For a
+Simulated GPUs have one stream, number 13 like TensorFlow's first, and kernel times are those of NumPy. For a
 real GPU nothing is added: only events on its streams could tell when a kernel ran.
 
 Source: tensorflow/core/profiler/internal/cpu/host_tracer.cc, core/platform/default/device_tracer.cc, release 1.15;

@@ -9,7 +9,7 @@ reused as soon as its value is dead::
                                        return [t0]
 
 Constants and kernels are globals of the function. Each line belongs to one step, so an error can be traced to its node
-without any work in the normal case. Plans that measure, or account for memory, get other lines: nothing is tested
+without any work in the normal case. Plans that measure, or account for memory, get other lines, so nothing is tested
 while a plan runs.
 
 Each part of the writer has its own module: ``value_names`` (names and lifetimes), ``kernel_calls`` (kernels, constants

@@ -8,8 +8,8 @@ memory of its device. Operations that only it needed are pruned::
     c ---------------+       x (fed)                                         x (fed)
 
 TensorFlow does this in two places, both by default: Grappler (``rewrite_options.constant_folding``) keeps the node's
-name, and the runtime (``optimizer_options.opt_level``) gives it a new one. Only if both are switched off does every
-node run. Placement logs are written before folding and list all nodes.
+name, and the runtime (``optimizer_options.opt_level``) gives it a new one. Every node runs only if both are
+switched off. Placement logs are written before folding and list all nodes.
 
 Never folded: stateful and random ops, variables, queues and other resources, conditionals, feeds, ops that fail (so
 that they fail when they run, with the node's name), large results, and expensive nodes. The latter stay visible in

@@ -7,8 +7,8 @@ producers are searched backwards along variant edges; the last list op found giv
     EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, although it
     has a GPU kernel
 
-Datasets, locks, and lists, optionals and ragged tensors of strings also keep function calls on the CPU, and
-nodes that pass variants through unchanged (Identity, Switch, Merge, Enter, ...) and take their type from their input; a
+Datasets, locks, and lists, optionals and ragged tensors of strings also keep function calls on the CPU, and nodes
+that pass variants through unchanged (Identity, Switch, Merge, Enter, ...) and take their type from their input; a
 control edge is enough. Other readers are placed by their kernels::
 
     RangeDataset ──variant──> Identity ──variant──> Switch    ->  CPU only, both

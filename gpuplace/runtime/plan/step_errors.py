@@ -262,7 +262,7 @@ def colocation_summary(name: str, colocation_dict: Mapping[str, TraceableObject]
 
     Args:
         name: name of the operation.
-        colocation_dict: line of each block, by the name of the operation in it.
+        colocation_dict: line of each block, by name of the operation it names.
         prefix: prefix of every line.
     """
     if not colocation_dict:

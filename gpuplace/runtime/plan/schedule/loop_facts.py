@@ -2,7 +2,7 @@
 
 A loop is plain if one predicate, its ``LoopCond``, determines everything: each carried value is alive in every
 iteration, the loop's results are alive exactly in the last one, and either all of its inputs are alive, or none.
-``while_loop`` creates only plain loops. To check it, the guards of the loop's steps are computed once without writing
+``while_loop`` creates only plain loops. To check this, the guards of the loop's steps are computed once without writing
 lines.
 
 Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors, iterations).

@@ -2,7 +2,7 @@
 
 A ``RestoreV2`` reads whatever a file contains. The ``Assign`` that consumes it accepts only the variable's shape, so a
 step that succeeds has this shape there. If the number of results depends on values, as with indices of nonzero or
-unique elements, the largest possible number counts.
+unique elements, the largest possible number applies.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shape rules for resources outside of tensors: TensorArrays, lists, optionals, stacks, queues and variables.
 
-A read has the shape of what was written through the same handle. Handles are followed from the node that creates them
+A read has the shape that was written through the same handle. Handles are followed from the node that creates them
 through ``Identity``, ``Switch``, ``Merge``, ``Enter`` and calls. Elements of several shapes have their least general
 common shape.
 """

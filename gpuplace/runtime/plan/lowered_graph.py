@@ -75,7 +75,7 @@ class LoweredGraph(Graph):
         """Return the program's operation of the same name; None for an added operation.
 
         Args:
-            op: the operation.
+            op: this graph's operation.
         """
         return self.program.by_name.get(op.name)
 
@@ -83,7 +83,7 @@ class LoweredGraph(Graph):
         """Return an operation's name for errors: its name in the function it was copied from, as in TensorFlow.
 
         Args:
-            op: the operation.
+            op: this graph's operation.
         """
         return self._names_in_messages.get(op.name, op.name)
 
@@ -91,7 +91,7 @@ class LoweredGraph(Graph):
         """Return the operation for an operation of the program.
 
         Args:
-            op: the operation.
+            op: the program's operation.
 
         Raises:
             NotFoundError: There is none.
@@ -105,7 +105,7 @@ class LoweredGraph(Graph):
         """Return the tensor for a tensor of the program.
 
         Args:
-            tensor: the tensor.
+            tensor: the program's tensor.
 
         Raises:
             NotFoundError: There is none.

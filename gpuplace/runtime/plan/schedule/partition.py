@@ -121,7 +121,7 @@ class Step:
 
     @property
     def control_inputs(self) -> Sequence[Operation]:
-        """Operations that must run before."""
+        """Operations that must run first."""
         if self.folded is not None:
             return self.folded.controls
         return [] if self.op is None else self.op.controls

@@ -185,7 +185,7 @@ def first_device(net: Network, group: int, after: int) -> int:
 
 
 def keep_best(net: Network, state: LoadState, value: float) -> None:
-    """Store the split of a state if it is its best so far.
+    """Store a state's split if it is the best so far.
 
     Args:
         net: the ``Network``.

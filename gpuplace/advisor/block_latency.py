@@ -116,7 +116,7 @@ def run_blocks(blocks: Blocks, work: BlockWork, count: int, cost: Reals) -> floa
     Args:
         blocks: the ``Blocks``.
         work: scratch space after `connect_blocks`; changed.
-        count: number of blocks.
+        count: number of blocks, as `form_blocks` returns it.
         cost: ``[1]`` receives the total time of all blocks.
     """
     ready, busy, waits, queue = work.ready, work.busy, work.waits, work.queue

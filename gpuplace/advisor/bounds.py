@@ -1,8 +1,8 @@
 """Lower bounds of every split of a problem.
 
 The bound for a step's time is the largest of three: the critical path, with every node and copy on it where this path
-is fastest; the total work, shared by all devices; and, for any a and b, a + b + the work, shared by all devices, of the
-nodes that can begin no earlier than a and after whose end at least b remains::
+is fastest; the total work, shared by all devices; and, for any a and b, a + b + the shared work of the nodes that can
+begin no earlier than a and after whose end at least b remains::
 
     0 ........ a ............................ T - b ........ T
                | all of these nodes, shared   |
@@ -179,7 +179,7 @@ def least_copy_seconds(step: Step, edge: int, source: int, target: int) -> float
 
 
 def is_early(step: Step, edge: int, source: int) -> bool:
-    """Whether a consumer need not wait for earlier kernels: the producer is a GPU node that works in host memory, as
+    """Whether a consumer need not wait for earlier kernels: its producer is a GPU node that uses host memory, like
     `Shape`.
 
     Args:
@@ -227,7 +227,7 @@ def earliest_ends(step: Step, order: Wholes, begin: Reals, end: Reals) -> None:
 
 
 def earliest_arrival(step: Step, edge: int, row: int, target: int, end: Reals) -> float:
-    """Return the earliest begin of a consumer with respect to one edge, over all devices of the producer.
+    """Return the earliest start of a consumer with respect to one edge, over all devices of the producer.
 
     Args:
         step: the ``Step``.

@@ -175,7 +175,7 @@ def _alike(devices: tuple[Device, ...]) -> list[list[int]]:
 
 
 def _difference(lattice: Lattice, inner: int, outer: int) -> Ints:
-    """Return the groups of a set that a subset of it lacks."""
+    """Return the groups of a set that are not in its subset."""
     within = np.zeros(len(lattice.grown_start) - 1, np.int64)  # a subset of each set with one piece less
     last = np.zeros_like(within)
     within[lattice.grown] = np.repeat(np.arange(len(within)), np.diff(lattice.grown_start))

@@ -59,7 +59,7 @@ class Lattice(NamedTuple):
     grown_start: Wholes
     """``[sets + 1]`` start of each set's entries in ``grown``."""
     grown: Wholes
-    """Sets that have one piece more than a set."""
+    """For each set, the sets with one more piece."""
     added: Wholes
     """That piece, for each entry of ``grown``."""
     pair_start: Wholes
@@ -201,7 +201,7 @@ class Climb(NamedTuple):
     way: Wholes
     """``[pieces + 1]`` sets on the current path."""
     turn: Wholes
-    """``[pieces + 1]`` next growth of each."""
+    """``[pieces + 1]`` next growth of each set on the path."""
     put_on: Wholes
     """``[pieces]`` pieces on the device."""
 

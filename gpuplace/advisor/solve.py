@@ -118,8 +118,8 @@ def solve(
         seconds: duration of the search, without compilation by numba, once per machine.
         steps: number of changes to try, instead of a duration; equal numbers and seeds give equal splits.
         seed: seed of the random numbers, at least 0.
-        progress: callback for progress.
-        use_numba: whether to compile with numba; the splits are the same, but take longer without.
+        progress: receives a `Progress`.
+        use_numba: whether to compile with numba; without it, the same splits take longer.
         initial_splits: splits to begin with by name, ``[nodes]`` of devices each.
         only_initial: whether to use only these initial splits, if there are any, which leaves more time for the search.
 

@@ -34,9 +34,9 @@ GIVEN_UP = 0.002
 _LEAST = 1e-3
 """Relative difference below which nothing is reported."""
 _NAMED = 3
-"""Number of names of a list that are shown."""
+"""Number of names shown of a list."""
 _NUMBERED = re.compile(r"(.*?)_?\d+")
-"""A name that ends with a number, as those of towers and layers."""
+"""A name that ends with a number, like those of towers and layers."""
 
 
 class Move(NamedTuple):
@@ -60,7 +60,7 @@ def simplified(scorer: ChoiceScorer, device_of: Ints, enough: float, most: int, 
     """Return a choice without the moves that save next to nothing.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices.
         enough: objective that is good enough, in seconds, or bytes for ``"memory"``.
         most: maximal number of moves to test.
@@ -89,7 +89,7 @@ def moves_of(scorer: ChoiceScorer, device_of: Ints, most: int) -> tuple[Move, ..
     """Return the moves of a choice, largest saving first.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices; -1 for units that stay.
         most: number of moves for which the saving is computed.
     """
@@ -235,7 +235,7 @@ def moved_regions(scorer: ChoiceScorer, device_of: Ints, scopes: _Scopes | None 
     """Return the fewest regions that cover all moves; regions of one scope and target are merged.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices; -1 for units that stay.
         scopes: scopes of the step, if known.
     """
@@ -282,7 +282,7 @@ def regions_together(scorer: ChoiceScorer, device_of: Ints) -> list[MovedRegions
     """Return the moves, with regions of towers that move alike, or exchange devices, merged.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices; -1 for units that stay.
     """
     scopes = _Scopes(scorer)
@@ -370,7 +370,7 @@ class _Scopes:
         return key
 
     def _ways(self, moved: MovedRegions) -> list[tuple[int, int]]:
-        """Return the pairs of different GPUs from and to which regions move, if all go to one."""
+        """Return the pairs of different GPUs between which regions move, if each goes to one GPU."""
         target = moved.targets[0]
         if len(moved.targets) > 1 or not self.is_gpu[target]:
             return []

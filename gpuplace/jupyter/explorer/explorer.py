@@ -100,7 +100,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         self._settling = False
         self._show_placement()
 
-    # ------------------------------------------------------------------------------------------------ what Python reads
+    # ------------------------------------------------------------------------------------------------ read by Python
 
     @property
     def placement(self) -> Any:

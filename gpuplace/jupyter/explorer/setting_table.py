@@ -90,7 +90,7 @@ class Setting:
     controls: Callable[[Setting, Context], list[Control]] = lambda setting, context: []
     """Returns its controls on the page."""
     typed: Callable[[str, Any, Settings], Any] = lambda part, value, settings: value
-    """Returns the trait's value from a control's value; ``part`` is the part of the control's name after a colon."""
+    """Returns the trait's value from a control's value; ``part`` is what follows a colon in the control's name."""
     covers: tuple[str, ...] = ()
     """Fields whose errors are shown next to its first control; by default the field of its name."""
     words: Callable[[Settings], str] | None = None

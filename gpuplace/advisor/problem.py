@@ -254,8 +254,7 @@ def adjacency(sources: Ints, ends: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 def _a_cycle(problem: Problem, unordered: list[int]) -> list[int]:
-    """Return a cycle, with its first node again at its end; each node in `unordered` has an edge from another such
-    node."""
+    """Return a cycle that repeats its first node at its end; each node in `unordered` has an edge from another one."""
     among = set(unordered)
     predecessor = {
         reader: source

@@ -151,7 +151,7 @@ def _moved(findings: list[Finding]) -> set[str]:
 
 
 def _counts(finding: Finding, step: StepEstimate) -> bool:
-    """Return whether a finding saves more than the noise between two placements."""
+    """Return whether a finding saves more than the noise between placements."""
     return finding.gain is None or finding.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
 
 

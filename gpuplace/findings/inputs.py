@@ -20,7 +20,7 @@ from gpuplace.findings.trials import Trials
 from gpuplace.findings.words import counted, listed, verb
 
 _WORTH = 0.03
-"""Smallest fraction of the step for the kernels; less, such as a cast or a scaling, counts as part of the model."""
+"""Smallest fraction of the step for the kernels; smaller work, such as a cast, counts as part of the model."""
 _LEAST = 100e-6
 """Smallest time of the kernels in seconds that justifies a pipeline."""
 

@@ -23,11 +23,11 @@ from gpuplace.graph.op_sets import REFERENCE_VARIABLES
 from gpuplace.why.rules import Rule
 
 _MOST = 2
-"""Number of device pairs that are tried, those of most nodes first."""
+"""Number of device pairs that are tried, those with the most nodes first."""
 
 
 def overridden_requests(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding for each device that nodes request while their variables keep them on another device.
+    """Return a finding for each device that nodes request although their variables keep them on another device.
 
     Args:
         facts: the step.

@@ -115,7 +115,7 @@ def _copied(facts: StepFacts, moved: set[str]) -> _Copied:
 
 
 def _homes(takers: Mapping[int, set[int]], sizes: Mapping[int, int], in_turn: bool) -> dict[int, int]:
-    """Return the GPU for each variable: the first reader, or in turn the reader with the fewest bytes so far."""
+    """Return the GPU for each variable: the first reader, or the reader with the fewest bytes so far."""
     loads: Counter[int] = Counter()
     home_of = {}
     for variable in sorted(takers, key=lambda variable: (-sizes[variable], variable)):

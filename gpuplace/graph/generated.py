@@ -1,4 +1,4 @@
-"""Functions for single ops, as TensorFlow generates them: inputs and attributes in, tensors out.
+"""Functions for single ops, as TensorFlow generates them, from inputs and attributes to tensors.
 
 Source: tensorflow/python/framework/python_op_gen.cc, release 1.15 (names, order of arguments, results).
 """

@@ -78,7 +78,7 @@ class TracedGraph(Graph):
         self._take_collections(outer)
 
     def _take_collections(self, outer: Graph) -> None:
-        """Variables are added to the collections of the outer graph; its other collections are copied here."""
+        """Add variables to the outer graph's collections, and copy its other collections here."""
         for key in _SHARED_COLLECTIONS:
             self._collections[key] = outer.get_collection_ref(key)
         for key, values in list(outer._collections.items()):

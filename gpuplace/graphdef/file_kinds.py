@@ -1,4 +1,4 @@
-r"""Detection of files that are neither a graph nor a log, by name and content, with advice what to do instead.
+r"""Detection of files that are neither a graph nor a log, by name and content, with advice on what to do.
 
 >>> kind_of("train.py", b"import tensorflow as tf")
 Kind(what='a Python program', advice='run it with gpuplace run train.py')

@@ -191,7 +191,7 @@ def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
 
 
 def _check_has_nodes(message: Any, path: Path, data: bytes) -> None:
-    """Raise DataLossError for another message whose bytes can be parsed as a GraphDef."""
+    """Raise DataLossError for another message whose bytes also parse as a GraphDef."""
     if not isinstance(message, GraphDef):
         return
     nodes = message.node[:_SAMPLE]

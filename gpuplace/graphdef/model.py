@@ -112,7 +112,7 @@ class Model:
 
     @property
     def release(self) -> str | None:
-        """Release whose rules the writer of the message followed, `"1.15"` or `"2.21"`; None if not recorded.
+        """Release whose rules the message's writer followed, `"1.15"` or `"2.21"`; None if not recorded.
 
         Source: `tensorflow_version` of the MetaGraphDef; the producer version of the GraphDef, which 1.15 ends
         (tensorflow/core/public/version.h).

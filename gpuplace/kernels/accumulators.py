@@ -374,7 +374,7 @@ class Barrier:
             cancel_pending_enqueues: whether to drop incomplete elements.
 
         Raises:
-            CancelledError: it was closed already, with incomplete elements dropped, or they are not to be dropped now.
+            CancelledError: it was already closed with incomplete elements dropped, or this call does not drop them.
         """
         with self._monitor.lock:
             if self._is_closed and (self._cancels or not cancel_pending_enqueues):

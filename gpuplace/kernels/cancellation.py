@@ -124,8 +124,7 @@ _HEARS_SIGNALS_S = 0.1
 def acquire(lock: threading.Lock) -> None:
     """Wait for a lock so that Ctrl-C ends the wait.
 
-    Python would handle a signal that arrives just before the wait only after the wait, so the main thread wakes up now
-    and then.
+    Python would handle a signal that arrives just before the wait only after it, so the main thread wakes occasionally.
 
     Args:
         lock: lock to acquire.
@@ -161,7 +160,7 @@ class Wait:
 
         Args:
             session: cancellation of the session.
-            give_up: called on cancellation, maybe in another thread; it calls ``end``.
+            give_up: called on cancellation, possibly in another thread; it calls ``end``.
 
         Raises:
             DeadlineExceededError: the step's deadline has passed.

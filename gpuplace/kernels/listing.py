@@ -1,4 +1,4 @@
-"""Kernel rows for readers: which op runs where, for which types, and which op can never run on a device type.
+"""Kernel rows for readers: which op runs where, for which types, and which ops can never run on a device type.
 
 >>> for row in kernel_rows("Rank", "1.15")[:2]:
 ...     print(row.device_type, row.constraints or "any type", row.host_memory)

@@ -2,7 +2,7 @@
 
 Each operation on a queue is an attempt. Attempts to enqueue and attempts to dequeue wait in two lines. Each new attempt
 makes the first ones in both lines proceed until neither can, so no attempt overtakes another. An attempt for many
-elements takes or adds them as they become available::
+elements takes or adds elements as soon as it can::
 
     enqueue attempts   [e3 of 4 left] [e4]            the first one puts what there is room for
     elements           e1 e2 .....................    capacity

@@ -393,7 +393,7 @@ class _MergeListener:
         return [node for node, name in own.items() if name != ANY and name.is_compatible(requested)]
 
     def _reason(self, merge: Merge) -> str:
-        """Return in short why a merge was given up."""
+        """Return briefly why a merge was given up."""
         reason = (merge.conflict or "").removeprefix("because ").rstrip(".")
         before = (merge.before_first, merge.before_second)
         if reason.startswith("no device type"):

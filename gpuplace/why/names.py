@@ -1,4 +1,4 @@
-"""Find nodes by what people type: the end of a name, a name scope, a regular expression, or a misspelled name.
+"""Find nodes by typed text: the end of a name, a name scope, a regular expression, or a misspelled name.
 
 >>> names = ["tower/conv1/Conv2D", "tower/conv2/Conv2D", "loss"]
 >>> named_by("conv1/Conv2D", names), named_by("tower/conv2", names), named_by("conv[12]/", names)
@@ -26,7 +26,7 @@ _SPECIALS = re.compile(r"[\[\](){}*+?|^$\\]")
 
 
 class UnknownNameError(NotFoundError, KeyError):
-    """No node or name scope has this name; the message lists similar names."""
+    """Error for a name that no node or scope has; the message lists similar names."""
 
     __str__ = NotFoundError.__str__
 

@@ -40,7 +40,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.why.rules import RULES, Rule
 
 RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
-"""How a group that follows another got its device -> the rule."""
+"""How a following group got its device -> the rule."""
 
 _NUMBER = {rule: number for number, rule in enumerate(RULES)}
 
@@ -293,7 +293,7 @@ class _VerdictBuilder:
         return culprit
 
     def _first_of_group(self, applies: np.ndarray) -> np.ndarray:
-        """Return for each node the first member of its group, in visiting order, with a True value; -1 if none."""
+        """Return, for each node, the first member of its group in visiting order with a True value; -1 for none."""
         graph, partition = self.graph, self.placed.partition
         assert partition is not None
         members = np.flatnonzero(applies)

@@ -104,7 +104,7 @@ def _with_fewer_moves(scorer: ChoiceScorer, device_of: Ints, allowance: Allowanc
 
 
 def without_idle(scorer: ChoiceScorer, device_of: Ints) -> Ints:
-    """Return a choice without the units that already are where it puts them.
+    """Return a choice without the units that are already where it puts them.
 
     Args:
         scorer: step to evaluate.

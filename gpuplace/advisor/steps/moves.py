@@ -34,7 +34,7 @@ GIVEN_UP = 0.002
 _LEAST = 1e-3
 """Relative difference below which nothing is reported."""
 _NAMED = 3
-"""Number of names shown of a list."""
+"""Number of names shown from a list."""
 _NUMBERED = re.compile(r"(.*?)_?\d+")
 """A name that ends with a number, like those of towers and layers."""
 

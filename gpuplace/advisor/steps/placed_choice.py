@@ -1,6 +1,6 @@
 """Final evaluation of a choice: the graph placed with its requests, and the estimate of that placement.
 
-The rough memory estimate suffices if GPUs are far from full; otherwise each GPU's allocator is simulated, as in
+The rough memory estimate suffices if GPUs are far from full; otherwise each simulated GPU's allocator runs, as in
 `StepEstimate.memory`.
 """
 

@@ -54,7 +54,7 @@ _MANY = 100_000
 _PROMISING, _ALTERNATIVES = 3, 3
 """How many initial choices, and how many alternatives of a search, the slow clock evaluates."""
 _SOLVED, _QUICK = 0.85, 0.94
-"""Fractions of the time at which the search in numbers and the region moves by the fast clock end."""
+"""When the search in numbers and the region moves by the fast clock end, as fractions of the time."""
 _WORTH_IT = 1.2
 """The slow clock skips a choice whose time by the fast clock is more than this multiple of the best."""
 _LEARNING = 0.3
@@ -275,7 +275,7 @@ class StepSearch:
                 return
 
     def _is_worth_it(self, choice: Ints) -> bool:
-        """Whether a choice is worth the slow evaluation, which it is unless its step is far longer than the best."""
+        """Whether a choice is worth the slow evaluation: its step is not far longer than the best."""
         best = self.best[0]
         if best.missing > 0 or self.scorer.objective != "step_time":
             return True

@@ -182,8 +182,7 @@ class Views:
             self.show_picture(*self._look)
 
     def _graph_scene(self, sheet: Sheet, is_first: bool) -> dict[str, Any]:
-        """Return the scene that the page lays out, with a number that differs between graphs, because their boxes
-        do."""
+        """Return the scene that the page lays out, with a number that identifies the graph and its boxes."""
         before, self._before = self._before, sheet.drawing
         if before is None or outline(before.view) is not outline(sheet.drawing.view):
             before = None

@@ -28,8 +28,7 @@ _STRANGE = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 """Characters that no terminal prints; files that are truncated while being written contain zeros."""
 _MAX_STRANGE = 0.02
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""Python's representation of bytes that are not UTF-8 (``surrogateescape``), which neither encoders nor tables
-accept."""
+"""Python's representation of bytes that are not UTF-8 (``surrogateescape``), which encoders and tables reject."""
 
 
 def log_text(log: Any) -> str:

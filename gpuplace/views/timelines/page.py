@@ -173,7 +173,7 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
 
 
 def timeline_tables(timeline: StepTimeline) -> str:
-    """Return device use and copies as HTML; without scripts, add everything else as text."""
+    """Return device use and copies as HTML and, without scripts, everything else as text."""
     parts = [html.table(USE_COLUMNS, use_rows(timeline))]
     if timeline.copies:
         title = html.escape(f"{counted(len(timeline.copies), 'copy', 'copies')}, longest first")

@@ -195,8 +195,8 @@ def least_node_seconds(step: Step, node: int, device: int) -> float:
 
     Args:
         step: the ``Step``.
-        node: the node.
-        device: the device.
+        node: number of the node.
+        device: number of the device.
     """
     at = node * step.device_count + device
     if step.is_pool[device] == 1 and step.seconds[at] < float("inf"):
@@ -231,7 +231,7 @@ def earliest_arrival(step: Step, edge: int, row: int, target: int, end: Reals) -
 
     Args:
         step: the ``Step``.
-        edge: the edge.
+        edge: number of the edge.
         row: start of the producer's row in ``end``.
         target: device of the consumer.
         end: as in ``earliest_ends``.

@@ -29,7 +29,7 @@ def likeness(device: Device) -> tuple[Hashable, ...]:
     """Return a key that is equal for interchangeable devices.
 
     Args:
-        device: the device.
+        device: device to compare.
     """
     return device.kind, device.memory, device.link, device.is_pool
 
@@ -118,7 +118,7 @@ def best_division(context: SearchContext, lattice: Lattice) -> Ints | None:
     """Return the split of the best division into one set difference per device.
 
     Args:
-        context: context of the search.
+        context: the problem, with its functions.
         lattice: the sets.
 
     Returns:

@@ -171,7 +171,7 @@ def checked(problem: Problem) -> Problem:
     """Return the problem if it can be searched.
 
     Args:
-        problem: the problem.
+        problem: problem to check.
 
     Raises:
         InvalidArgumentError: There is no device; a number is negative or NaN; edges form a cycle; a group can run on no

@@ -184,8 +184,8 @@ class Searcher:
     """A search: its budget, its chains, and the best split so far.
 
     Args:
-        problem: the problem.
-        options: the options.
+        problem: problem to search.
+        options: objective, limits and seed.
         report: callback with the used fraction of the budget.
         initial_splits: initial splits of groups, by name.
         has_starts: whether to use other initial splits too.

@@ -139,7 +139,7 @@ class StepFacts:
         """[nodes] whether one of the rules settled the device.
 
         Args:
-            rules: the rules.
+            rules: rules to look for.
         """
         return np.isin(self.rule, [RULES.index(rule) for rule in rules])
 

@@ -141,7 +141,7 @@ def _variables_fix(gpus: list[str], in_turn: bool) -> tuple[str, str]:
 
 
 def averaged_gradients(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if one device averages the gradients of all towers and the others wait for it.
+    """Return a finding if one device averages the gradients of all towers while the other devices wait.
 
     Args:
         facts: the step.

@@ -77,7 +77,7 @@ def results(operation: Operation) -> Any:
     """Return the result of an op's function: the operation (no outputs), its only output, or a named tuple.
 
     Args:
-        operation: the operation.
+        operation: operation that the function added.
     """
     op_def = operation.op_def
     assert op_def is not None

@@ -651,7 +651,7 @@ def register(graph: Graph, op: Operation, stacks: Stacks | None = None) -> None:
     """Add a complete operation to the tables of its graph.
 
     Args:
-        graph: the graph.
+        graph: graph that gets the operation.
         op: the operation.
         stacks: the scopes that it is in; None: the current ones of its graph.
     """

@@ -99,9 +99,9 @@ def end_default(thread: int, stack: list[Any], depth: int, default: Any) -> None
 
     Args:
         thread: thread that owns the stack.
-        stack: the stack.
+        stack: its nested defaults.
         depth: position of the default in the stack.
-        default: the default.
+        default: default to end.
     """
     if thread == get_ident() and len(stack) > depth and stack[depth] is default:
         del stack[depth:]

@@ -169,7 +169,7 @@ class Model:
         """Return the function library of a part, a `FunctionDefLibrary`.
 
         Args:
-            part: the part.
+            part: part of this model.
         """
         return own_message(self._graph(part.tags), GraphDef).library
 
@@ -177,7 +177,7 @@ class Model:
         """Return a part of the model as keyword arguments of `gpuplace.place`, without defaults.
 
         Args:
-            part: the part.
+            part: part of this model.
         """
         options: dict[str, Any] = {"tags": part.tags} if part.tags is not None else {}
         if part.function:

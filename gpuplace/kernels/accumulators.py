@@ -104,7 +104,7 @@ class Accumulator:
 
         Args:
             required: number of gradients to wait for.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             InvalidArgumentError: ``required`` is not positive.
@@ -324,7 +324,7 @@ class Barrier:
         Args:
             count: number of elements.
             may_be_fewer: accept fewer elements from a closed barrier.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Returns:
             Their numbers, keys, and an array for each component.

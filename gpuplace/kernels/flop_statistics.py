@@ -12,7 +12,7 @@ counted here by closed formulas that ignore windows at the border. Some op types
 no formula.
 
 Source: tensorflow/python/profiler/internal/flops_registry.py, python/ops/math_ops.py and nn_ops.py, release 1.15
-(which op types have one, which shapes are asked for, the numbers).
+(which op types have one, which shapes are read, the numbers).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class KernelDef:
     constraints: tuple[Constraint, ...] = ()
     """All must hold, for a list attribute for each element. Types are ``DType``, strings are bytes."""
     host_memory_args: frozenset[str] = frozenset()
-    """Inputs and outputs that are in host memory whatever the device type."""
+    """Inputs and outputs that are in host memory on any device type."""
     label: str = ""
     """Label; only nodes whose ``_kernel`` attribute names it get the row."""
     priority: int = 0

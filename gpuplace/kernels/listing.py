@@ -42,7 +42,7 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class DeviceGap:
-    """A restriction of an op on a device type that holds whatever its other attributes are."""
+    """A restriction of an op on a device type that holds for any values of its other attributes."""
 
     op: str
     device_type: str

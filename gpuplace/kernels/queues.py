@@ -157,7 +157,7 @@ class Queue:
 
         Args:
             element: an array for each component.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             InvalidArgumentError: a shape does not match.
@@ -205,7 +205,7 @@ class Queue:
         Args:
             count: number of elements.
             may_be_fewer: accept fewer elements from a closed queue.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             InvalidArgumentError: the count is negative, or element shapes are not declared.
@@ -260,7 +260,7 @@ class Queue:
 
         Args:
             cancel_pending_enqueues: close at once and fail waiting enqueues; otherwise close after them.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             CancelledError: it was closed already, or the wait was cancelled.

@@ -221,7 +221,7 @@ def change(
 
 
 def _are_own(values: list[Any]) -> list[bool]:
-    """Return for each large array whether the list has the only reference to its memory."""
+    """Return whether the list has the only reference to the memory of each large array."""
     return [
         value.nbytes >= LARGE_BYTES
         and sys.getrefcount(value) <= _REFERENCES

@@ -28,7 +28,7 @@ class Monitor:
 
         Args:
             try_it: performs the operation if possible.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
             line: operations of the same line complete in order; None: as soon as possible.
 
         Raises:

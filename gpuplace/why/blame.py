@@ -80,7 +80,7 @@ class BlameRow:
     followers: int
     """Number of further nodes, in separate rows, that follow the nodes of this row."""
     nbytes: int
-    """Total size of the nodes' outputs in bytes, as far as known."""
+    """Total known size of the nodes' outputs in bytes."""
     unsized: int
     """Number of nodes with an output of unknown size."""
     example: str

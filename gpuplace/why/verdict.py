@@ -130,7 +130,7 @@ class _VerdictBuilder:
         return Verdicts(rule, self._culprits(rule, assigned))
 
     def _base(self) -> np.ndarray:
-        """Return for each group, [groups], the rule that its constraints alone imply."""
+        """Return the rule, [groups], that each group's constraints alone imply."""
         placed = self.placed
         assert placed.partition is not None
         return np.array(

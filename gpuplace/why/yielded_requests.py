@@ -23,7 +23,7 @@ def yielded_request_notes(placement: Placed, release: str) -> list[str]:
     """Return a line for each request that an edge overrides, in the order of the consumers.
 
     Args:
-        placement: the placement.
+        placement: placed graph.
         release: the release whose wording is used.
     """
     single = placement.single

@@ -95,7 +95,7 @@ class Advice:
     Args:
         case: the step and its possible devices.
         choice: the recommended choice.
-        objective: the objective.
+        objective: as for `gpuplace.advise`.
         bound: lower bound of the objective.
         was_stopped: whether Ctrl-C ended the search.
         notes: further notes, one sentence each.

@@ -164,7 +164,7 @@ class Views:
 
     @property
     def _first_view(self) -> tuple[Any, ...]:
-        """The inputs of the choice of scopes that open by themselves."""
+        """The inputs that determine which scopes open by themselves."""
         return outline(view_of(self.what_if.placement)), self.canvas, self._predicted is not None
 
     def show_less(self, boxes: list[str], canvas: tuple[float, float]) -> None:

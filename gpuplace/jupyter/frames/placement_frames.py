@@ -317,7 +317,7 @@ def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> 
 
     Args:
         placement: a `Placement` or `PlacementView`.
-        table: the table.
+        table: its name.
         depth: the number of levels; for ``"scopes"`` only.
 
     Raises:

@@ -111,7 +111,7 @@ def _shown_values(column: pd.Series, rows: np.ndarray[Any, Any]) -> np.ndarray[A
     """Return the displayed values of a column in some rows, empty elsewhere; None if they equal the values.
 
     Args:
-        column: the column.
+        column: column to display.
         rows: the rows that are printed.
     """
     kind = column.dtype

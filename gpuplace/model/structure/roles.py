@@ -126,7 +126,7 @@ class Roles:
         return passed
 
     def _find_frozen_weights(self) -> None:
-        """Count constants that layers use as weights as variables, because a frozen graph has no others."""
+        """Treat constants that layers use as weights as variables, because a frozen graph has no other variables."""
         view, inputs = self.view, self.inputs
         is_read = self._of_types(READS.__contains__).tolist()
         for node in np.flatnonzero(self._of_types(WEIGHTS_OF.__contains__)).tolist():

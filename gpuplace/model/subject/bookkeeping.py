@@ -184,7 +184,7 @@ class _Edges:
 
 
 def neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
-    """Return for each node the nodes at the other ends of its edges, in edge order.
+    """Return, for each node, the nodes at the other ends of its edges, in edge order.
 
     Args:
         of: [edges] the node under which an edge is listed.

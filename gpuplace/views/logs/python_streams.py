@@ -24,7 +24,7 @@ class PythonStream:
     """Copies the text written to a stream; the stream object stays the same because loggers hold references to it.
 
     Args:
-        stream: the stream.
+        stream: such as ``sys.stdout``.
         is_quiet: whether placement lines are kept but not written.
     """
 

@@ -37,7 +37,7 @@ class Twins:
     """The classes of a placement's nodes with equal explanations.
 
     Args:
-        placement: a placement.
+        placement: a `Placement`.
     """
 
     def __init__(self, placement: Placement) -> None:
@@ -91,7 +91,7 @@ class Twins:
         """Split a text of an explanation at the names in it; None if a name could also be a word.
 
         Args:
-            text: the text.
+            text: text to split.
             places: name of each node that the text may contain -> its index in `names`.
         """
         pieces: list[str | int] = []

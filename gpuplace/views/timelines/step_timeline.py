@@ -82,7 +82,7 @@ class DeviceUse(NamedTuple):
     """Busy time as a fraction of the step, 0 to 1."""
     copies_in: int
     bytes_in: int
-    """Total size of the copies to the device, as far as known."""
+    """Total known size of the copies to the device."""
     longest_gap_us: float
     """Longest idle time, in microseconds."""
 

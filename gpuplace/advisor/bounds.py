@@ -115,9 +115,9 @@ def _largest(runs: Floats, of_devices: list[int]) -> float:
 def shared_work(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
     """Return the work of all groups, as if each could be cut and shared by all devices without transfers.
 
-    For any weights w of the devices that add up to 1, the largest load is at least the sum over the groups of the
-    smallest w[d] times their time on d: the dual of the linear program. The dual is concave, so the best weights of two
-    kinds of devices are found by golden-section search; those of more kinds, pair by pair.
+    For any device weights w that add up to 1, the largest load is at least the sum, over the groups, of the smallest
+    w[d] times their time on d: the dual of the linear program. The dual is concave, so the best weights of two kinds of
+    devices are found by golden-section search; those of more kinds, pair by pair.
 
     Args:
         runs: ``[groups, kinds]`` seconds.

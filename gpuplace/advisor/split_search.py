@@ -160,7 +160,7 @@ def is_compiled(objective: str, splits: float, nodes: int, steps: int | None) ->
 
 
 class Split(NamedTuple):
-    """A split of groups; of two, the one with smaller first two fields is better."""
+    """A split of groups; the first two fields order splits, smaller being better."""
 
     missing: float
     """Missing memory."""

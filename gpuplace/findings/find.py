@@ -1,4 +1,4 @@
-"""Find causes of lost time in a step, and predict what removing each would save.
+"""Find causes of lost time in a step, and predict the saving from removing each.
 
 >>> from gpuplace.cost.estimate import estimate
 >>> from gpuplace.graph.apply_op import apply_op

@@ -1,4 +1,4 @@
-"""Findings as records: the cause, the fix, and what the fix is predicted to save."""
+"""Findings as records: the cause, the fix, and the fix's predicted saving."""
 
 from __future__ import annotations
 

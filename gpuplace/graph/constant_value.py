@@ -88,7 +88,7 @@ class Watched(Evaluated):
     """A tensor that distinguishes requests for its value from requests for its shape.
 
     Attributes:
-        evaluate_as_shape: returns what is known about the shape whose sizes the tensor holds.
+        evaluate_as_shape: returns the known part of the shape whose sizes the tensor holds.
     """
 
     __slots__ = ("evaluate_as_shape",)
@@ -173,7 +173,7 @@ _value_of("Const")(_constant)
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
-    """Return what is known about the shape that a vector of sizes describes; -1 is an unknown size.
+    """Return the known part of the shape that a vector of sizes describes; -1 is an unknown size.
 
     Args:
         tensor: the sizes; a scalar -1 is an unknown shape.

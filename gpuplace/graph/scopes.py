@@ -509,7 +509,7 @@ def _end_controls(
 
 
 def control_inputs_for(stack: Sequence[ControlInputs], inputs: Sequence[Tensor]) -> list[Operation]:
-    """Return the control inputs for an operation; scopes that one of its inputs already waits for add none."""
+    """Return the control inputs for an operation; blocks that one of its inputs already waits for add none."""
     producers = {tensor.op for tensor in inputs}
     found: dict[Operation, None] = {}
     for scope in stack:

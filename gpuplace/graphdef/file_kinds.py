@@ -160,7 +160,7 @@ def empty_text(data: bytes) -> str | None:
 
 
 def folder_advice(folder: Path) -> str:
-    """Return what to pass instead of a folder that is not a SavedModel.
+    """Return advice on a folder that is not a SavedModel: what to pass instead.
 
     Args:
         folder: path of the folder.

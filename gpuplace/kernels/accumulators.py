@@ -187,7 +187,7 @@ class SparseAccumulator(Accumulator):
         return indices.copy(), values.copy(), np.ones(len(indices), np.int64)
 
     def _added(self, gradient: SparseGradient) -> Any:
-        """Merge the sorted rows of both."""
+        """Merge the sorted rows of two sparse gradients."""
         held, values, counts = self._sum
         coming, rows, _ = gradient
         pairs = []

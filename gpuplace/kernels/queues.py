@@ -1,7 +1,7 @@
 """Queues of tuples of tensors: first in first out, shuffled, padded, or by priority.
 
 Each operation on a queue is an attempt. Attempts to enqueue and attempts to dequeue wait in two lines. Each new attempt
-makes the first ones in both lines proceed until neither can, so no attempt overtakes another. An attempt for many
+makes the first attempts in both lines proceed until neither can, so none overtakes another. An attempt for many
 elements takes or adds elements as soon as it can::
 
     enqueue attempts   [e3 of 4 left] [e4]            the first one puts what there is room for

@@ -21,7 +21,7 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def merged(one: TensorShape, other: TensorShape) -> TensorShape:
-    """Return the shape that matches both.
+    """Return the shape that matches two shapes.
 
     Args:
         one: one of the shapes.

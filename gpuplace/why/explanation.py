@@ -38,7 +38,7 @@ class Step:
     cause: str | None
     """The other node that made the rule apply, if there is one."""
     note: str
-    """One sentence about what happened."""
+    """One sentence about its effect."""
 
     def __str__(self) -> str:
         return f"{self.rule.value}: {_devices_text(self.before)} -> {_devices_text(self.after)}, {self.note}"

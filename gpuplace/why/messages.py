@@ -115,7 +115,7 @@ def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[s
 
 
 def _variable_around(placement: Placed, node: int) -> str:
-    """Return the variable that a node initializes, assigns or reads (what the program wrote); "" for other nodes."""
+    """Return the variable that a node initializes, assigns or reads, as the program knows it; "" for other nodes."""
     graph = placement.graph
     path = graph.names[node].rpartition("/")[0]
     while path:

@@ -50,7 +50,7 @@ def named_by(text: str, names: Sequence[str]) -> list[int]:
     """Return the nodes that a text refers to, for a text that is not itself a node's name.
 
     The first interpretation with a match counts: names that end in ``/text``; names in the scope of that name, or in a
-    scope whose name ends in it; names that the text matches as a regular expression.
+    scope whose name ends in it; names that match the text as a regular expression.
 
     Args:
         text: the text that the user typed.

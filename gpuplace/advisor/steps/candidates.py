@@ -224,8 +224,8 @@ def kept_requests(graph: PlacementGraph, keep: Any, now: Mapping[str, str]) -> d
     Args:
         graph: the nodes.
         keep: None or False: nothing; True: all requests; a pattern (``"save/*"``), a scope (``"save"``), a compiled
-            regular expression (searched for), a function of the node's name, which is a `KeptNode`; several of them; or
-            a mapping from these to a device.
+            regular expression (searched for), a function of the node's name, which is a `KeptNode`; several of these;
+            or a mapping from these to a device.
         now: current devices of nodes, where known.
 
     Raises:

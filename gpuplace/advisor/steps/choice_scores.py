@@ -181,7 +181,7 @@ class ChoiceScorer:
     # Memory
 
     def measure_memory(self) -> bool:
-        """Calibrate the rough memory estimate by the allocator, if GPUs are anywhere near full.
+        """Calibrate the rough memory estimate by the allocator, if a GPU is nearly full.
 
         Returns:
             Whether the calibration changed, which invalidates earlier scores.

@@ -78,7 +78,7 @@ def relabelled(scorer: ChoiceScorer, device_of: Ints, allowance: Allowance, unti
         better = _with_fewer_moves(scorer, choice, allowance, until)
         if better is choice:
             break
-        # Another labeling of the new choice may move fewer nodes, but it must not cost anything more.
+        # Another labeling of the new choice may move fewer nodes, but must not cost any more.
         choice, allowance = better, LOSSLESS
     return choice
 
@@ -215,7 +215,7 @@ def labellings(
     is_alike = np.array([[kind == other for other in kinds] for kind in kinds], dtype=bool)
     cost = np.where(is_alike, stays.max(initial=0.0) - stays, np.inf)
     price, prize = _prices(cost)
-    # Reduced costs: what a label costs beyond the best labeling.
+    # Reduced costs: a label's cost beyond the best labeling.
     over = np.maximum(cost - price[:, None] - prize[None, :], 0.0)
     # Label the devices with the fewest possible labels first.
     order = sorted(range(devices), key=lambda device: (int(is_alike[device].sum()), device))

@@ -47,7 +47,7 @@ class Move(NamedTuple):
     source: str
     """Short name of the current device; several are separated by commas."""
     target: str
-    """Short name of the new device, likewise."""
+    """The same for the new device."""
     nodes: tuple[str, ...]
     """Nodes of the step that move."""
     saves: float
@@ -166,7 +166,7 @@ class _Facts:
 
 
 def _reason(scorer: ChoiceScorer, whole: _Facts, without: _Facts, members: Ints, is_alone: bool) -> str:
-    """Return what would be worse if some nodes had stayed; `is_alone` states that no other region moves."""
+    """Return the loss if some nodes had stayed; `is_alone` states that no other region moves."""
     labels = scorer.candidates.placement.device_labels
     total = max(without.score.step_time, 1e-12)
     worse = []

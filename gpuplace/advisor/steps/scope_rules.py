@@ -12,7 +12,7 @@ Requests alone do not determine devices, so the rules are tested with the placer
 must request its device, and the rules are computed again. The same happens when sums of gradients get other names.
 
 Source: tensorflow/python/framework/ops.py, release 1.15 (a function of ``tf.device`` is called for each op, after
-all devices within; an op within ``colocate_with`` has the device of that one), variables.py (initial values are made
+all devices within; an op within ``colocate_with`` has the other op's device), variables.py (initial values are made
 within ``tf.device(None)``, in the group of their variable).
 """
 

@@ -465,7 +465,7 @@ class StepSearch:
     # Changes
 
     def _waits(self, device_of: Ints) -> list[tuple[int, int, float]]:
-        """Return what a choice waits for: unit, a possibly better device (-1: any other), and seconds.
+        """Return a choice's waits: unit, a possibly better device (-1: any other), and seconds.
 
         For memory: the units on the fullest device at its peak, the emptiest device, and bytes.
         """

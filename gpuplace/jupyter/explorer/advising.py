@@ -92,7 +92,7 @@ class Advising:
             self.keep = value
 
     def run(self, *, wait: bool, seed: int = 0, steps: int | None = None, keep: Any = None) -> None:
-        """Search for a better placement than the one shown.
+        """Search for a better placement than the shown one.
 
         Args:
             wait: whether to return when the search is over; otherwise it runs in a separate thread.

@@ -116,7 +116,7 @@ class Comparison:
             self._moves = (self.before, after, moves_between(self.before, after))
         return self._moves[2]
 
-    # ------------------------------------------------------------------------------------------- what the page offers
+    # ------------------------------------------------------------------------------------------- choices on the page
 
     def choices(self) -> list[tuple[str, str]]:
         """Return ``(label, action)`` of the comparisons that one click starts."""

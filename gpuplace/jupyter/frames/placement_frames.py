@@ -16,7 +16,7 @@ scope          category            name scope
 source         string              ``file:line`` that created the node; missing if unknown
 =============  ==================  =========================================================================
 
-Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the one above), ``"edges"``,
+Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the table above), ``"edges"``,
 ``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``. Tables of
 machines and of a session's memory are in `machine_frames`; explanations and moves are in `explanation_frames`.
 

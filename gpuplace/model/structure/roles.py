@@ -67,7 +67,7 @@ _INITIALISERS = SHELVES.index("initialisers")
 _MANY = -2
 """Stands for the gradients of several nodes."""
 _READ_BY_RESULTS = 0.9
-"""Least share of the updated variables that results must read for structure to decide what is backward."""
+"""Least share of the updated variables that results must read for structure to decide which nodes are backward."""
 
 
 class Columns(NodeColumns, Protocol):

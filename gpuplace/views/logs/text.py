@@ -35,7 +35,7 @@ def log_text(log: Any) -> str:
     """Return the text of a log, without lone surrogates.
 
     Args:
-        log: a text of more than one line or that is not a file name, bytes, a path, an open file, or the result of
+        log: a text that has several lines or is not a file name, bytes, a path, an open file, or the result of
             IPython's `%%capture` (any object with `stdout` and `stderr`, read in this order).
 
     Raises:

@@ -179,7 +179,7 @@ class StepTimeline:
                 # An event that was measured while it waited for its input counts from the input's arrival.
                 waited = max(min(finished[before], ends[after]) - starts[after], 0.0)
                 reached = best[before] + max(own[after] - waited, 0.0)
-                # Of chains of equal length, take the one with more events, including events that take no time.
+                # Among chains of equal length, take the one with more events, even events that take no time.
                 if (reached, lengths[before] + 1) > (best[after], lengths[after]):
                     lengths[after] = lengths[before] + 1
                     best[after], previous[after] = reached, before

@@ -370,7 +370,7 @@ class _Scopes:
         return key
 
     def _ways(self, moved: MovedRegions) -> list[tuple[int, int]]:
-        """Return the pairs of different GPUs between which regions move, if each goes to one GPU."""
+        """Return (source, target) of the moves between different GPUs, if all regions go to one GPU."""
         target = moved.targets[0]
         if len(moved.targets) > 1 or not self.is_gpu[target]:
             return []

@@ -42,7 +42,7 @@ class Advising:
         seconds: search time.
         keep: comma-separated patterns of the nodes to keep; ``""`` for none.
         advice: the result; None before a search.
-        error: the error that ended the search; None if it succeeded.
+        error: the error that ended the search, or None.
         chosen: scopes of the selected moves.
         is_noted: whether the result is shown where the search was started.
     """

@@ -317,7 +317,7 @@ def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> 
 
     Args:
         placement: a `Placement` or `PlacementView`.
-        table: its name.
+        table: name of the table.
         depth: the number of levels; for ``"scopes"`` only.
 
     Raises:

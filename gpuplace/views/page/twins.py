@@ -165,7 +165,7 @@ class Twins:
     def _followed(
         self, decider: int, place: dict[int, int], depth: int
     ) -> tuple[tuple[object, ...], list[int]] | None:
-        """Return the outside nodes that the deciding node might follow, and their key; None for too many nodes."""
+        """Return the key and positions of outside nodes that the deciding node might follow; None for too many."""
         graph, decisions = self.graph, self.placement.decisions
         assert decisions is not None
         late, fact = decisions.outline.is_generator, self.placement.facts_of(decider)

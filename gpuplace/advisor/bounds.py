@@ -160,7 +160,7 @@ def shared_work(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
 
 
 def least_copy_seconds(step: Step, edge: int, source: int, target: int) -> float:
-    """Return the minimal time from the end of a kernel until another device can use its output.
+    """Return the minimum time from the end of a kernel until another device can use its output.
 
     Args:
         step: the ``Step``.
@@ -191,7 +191,7 @@ def is_early(step: Step, edge: int, source: int) -> bool:
 
 
 def least_node_seconds(step: Step, node: int, device: int) -> float:
-    """Return the minimal time of a node on a device as its consumers see it; infinite if it cannot run there.
+    """Return the minimum time of a node on a device as its consumers see it; infinite if it cannot run there.
 
     Args:
         step: the ``Step``.
@@ -248,7 +248,7 @@ def earliest_arrival(step: Step, edge: int, row: int, target: int, end: Reals) -
 
 
 def shortest_rests(step: Step, order: Wholes, rest: Reals) -> None:
-    """Compute the minimal time from each node's end to the end of the step, over all placements of its successors.
+    """Compute the minimum time from each node's end to the end of the step, over all placements of its successors.
 
     Args:
         step: the ``Step``.

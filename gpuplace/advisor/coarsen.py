@@ -24,7 +24,7 @@ from gpuplace.advisor.problem import Ints, Problem, adjacency, group_seconds, re
 
 _ROUNDS = 8
 _LIGHT = 0.02
-"""Fraction of a cluster's maximal weight up to which a node is light."""
+"""Fraction of a cluster's maximum weight up to which a node is light."""
 _MOST_NEAR = 64
 _PARTS = 24
 """Merging may give one group all memory divided by this."""
@@ -116,7 +116,7 @@ class _Merger:
         self.most_weight = 0.0
 
     def allow(self, share: float) -> None:
-        """Set the maximal weight of a cluster, as a fraction of all weight."""
+        """Set the maximum weight of a cluster, as a fraction of all weight."""
         self.most_weight = share * float(self.weight.sum())
 
     def edges(self) -> tuple[Ints, Ints]:

@@ -20,9 +20,9 @@ from gpuplace.advisor.problem import Device, Ints, Problem
 from gpuplace.advisor.records import Climb, Lattice
 
 _MOST_WORK = 70_000_000
-"""Maximal number of set differences, times the numbers of devices of each kind, of a lattice."""
+"""Maximum number of set differences, times the numbers of devices of each kind, of a lattice."""
 _MOST_SETS = 8192
-"""Maximal number of sets in a lattice."""
+"""Maximum number of sets in a lattice."""
 
 
 def likeness(device: Device) -> tuple[Hashable, ...]:
@@ -39,7 +39,7 @@ def down_sets(problem: Problem, most: int) -> Lattice | None:
 
     Args:
         problem: a problem that ``checked`` accepted.
-        most: maximal number of set differences, times the numbers of devices of each kind.
+        most: maximum number of set differences, times the numbers of devices of each kind.
 
     Returns:
         The lattice; None if there are more.

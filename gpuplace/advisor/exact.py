@@ -81,7 +81,7 @@ class Rows:
 
 
 _MOST = 60_000
-"""Maximal number of rows; larger programs make no progress within seconds."""
+"""Maximum number of rows; larger programs make no progress within seconds."""
 _EXACT = 1e-7
 """Relative difference by which a split must be better to count as better."""
 

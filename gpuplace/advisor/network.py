@@ -92,7 +92,7 @@ def orders(problem: Problem, most: int = 4) -> list[Ints]:
 
     Args:
         problem: a problem that `checked` accepted.
-        most: maximal number of orders.
+        most: maximum number of orders.
     """
     component, sources, readers, first = pipeline_edges(problem)
     walks: list[Ints] = []

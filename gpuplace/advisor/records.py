@@ -186,7 +186,7 @@ class LoadState(NamedTuple):
     place: Wholes
     """``[groups]``: position in the order of the ``Network``."""
     reach: int
-    """Maximal number of groups in a region that moves."""
+    """Maximum number of groups in a region that moves."""
     chance: Wholes
     """``[2]`` state of the random number generator."""
     patience: Reals

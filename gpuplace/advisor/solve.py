@@ -35,7 +35,7 @@ from gpuplace.errors import ResourceExhaustedError
 _FEW, _MANY = 300, 1500
 """Nodes of the coarser problems."""
 _LEAST = 0.02
-"""Minimal fraction of the time for a coarser problem."""
+"""Minimum fraction of the time for a coarser problem."""
 _MOST_ALTERNATIVES = 16
 _MET_EVERY = 2.0
 """Seconds after which the best split of a coarser problem is used before its search ends."""

@@ -61,7 +61,7 @@ _SWEPT = 0.4
 _FEW_DEVICES = 4
 """Number of devices up to which a group is tried on each of them."""
 _PIECES = 500
-"""Maximal number of pieces that an order is cut into, for its best division."""
+"""Maximum number of pieces that an order is cut into, for its best division."""
 _DIVIDED = 100
 """Set differences per change up to which the best of all divisions is computed."""
 _DIVIDED_SLOWLY, _DIVIDED_QUICKLY = 100_000, 7_000_000

@@ -79,7 +79,7 @@ def work_done(step: Step, work: StepWork) -> float:
 
 
 def trace_critical_path(step: Step, work: StepWork) -> int:
-    """Trace the critical path from the end of the step back to its begin, after ``step_time``.
+    """Trace the critical path from the end of the step back to its start, after ``step_time``.
 
     Args:
         step: the ``Step``.

@@ -45,7 +45,7 @@ from gpuplace.why.placement import Placement
 
 Ints = NDArray[np.int64]
 _JUDGED = 0.08
-"""Minimal fraction of the time that is left for the final estimates."""
+"""Minimum fraction of the time that is left for the final estimates."""
 _SEARCHED = 0.87
 """Fraction of the remaining time for the search; the rest is for choices with fewer moves."""
 _FIRST = 0.5

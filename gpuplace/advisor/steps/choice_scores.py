@@ -57,7 +57,7 @@ class _Lifetimes(NamedTuple):
     size: NDArray[np.float64]
     """Bytes."""
     first: NDArray[np.float64]
-    """Begin, as a position in the plan."""
+    """Start, as a position in the plan."""
     last: NDArray[np.float64]
     """End, as a position in the plan."""
 

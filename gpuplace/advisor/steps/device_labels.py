@@ -35,9 +35,9 @@ Floats = NDArray[np.float64]
 _ROUNDING = 1e-9
 """Relative difference below which objectives are equal: the clock may sum the same times in another order."""
 _KEEPING, _OTHERS = 24, 6
-"""Maximal numbers of labelings to estimate: those that preserve the links, and all others."""
+"""Maximum numbers of labelings to estimate: those that preserve the links, and all others."""
 _EXPANDED = 20_000
-"""Maximal number of partial labelings to expand."""
+"""Maximum number of partial labelings to expand."""
 _MOST_DEVICES = 128
 """Number of devices above which a choice keeps its labels."""
 

@@ -63,7 +63,7 @@ def simplified(scorer: ChoiceScorer, device_of: Ints, enough: float, most: int, 
         scorer: step to evaluate.
         device_of: [units] devices.
         enough: objective that is good enough, in seconds, or bytes for ``"memory"``.
-        most: maximal number of moves to test.
+        most: maximum number of moves to test.
         until: time limit, by ``time.perf_counter``.
     """
     score = scorer.score(device_of)

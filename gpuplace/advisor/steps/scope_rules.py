@@ -36,7 +36,7 @@ from gpuplace.why.placement import Placement
 Rules = dict[str, str | None]
 """Scope (``""`` for all) or op to device; None keeps the program's request."""
 _ROUNDS, _FREE_ROUNDS = 40, 8
-"""Maximal number of rounds, and the round from which sums of gradients must request their devices."""
+"""Maximum number of rounds, and the round from which sums of gradients must request their devices."""
 _QUOTES = 4
 """Characters of a name in a list in addition to its own."""
 _WIDTH = 112

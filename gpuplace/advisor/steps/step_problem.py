@@ -325,7 +325,7 @@ _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 
 
 class NodeCosts(NamedTuple):
-    """``[nodes of the step, devices]``: minimal times in seconds of all executions of a node."""
+    """``[nodes of the step, devices]``: minimum times in seconds of all executions of a node."""
 
     kernel: Floats
     """Kernel; infinite if the node cannot run there."""
@@ -352,7 +352,7 @@ def step_bound(scorer: ChoiceScorer) -> float:
 
 
 def least_seconds(scorer: ChoiceScorer) -> NodeCosts:
-    """Return the minimal times of nodes by the clock's costs: zero where Grappler may remove a node.
+    """Return the minimum times of nodes by the clock's costs: zero where Grappler may remove a node.
 
     Args:
         scorer: step to evaluate.
@@ -380,7 +380,7 @@ def least_seconds(scorer: ChoiceScorer) -> NodeCosts:
 
 
 def _load(step: StepEstimate, table: Floats) -> float:
-    """Return the minimal time for the work on all devices together; nodes may be divided."""
+    """Return the minimum time for the work on all devices together; nodes may be divided."""
     is_gpu = step.machinery.is_gpu
     rooms = [0] * (step_threads(step) + 1) + [1] * int(is_gpu.sum())
     runs = np.stack([table[:, chosen].min(axis=1, initial=np.inf) for chosen in (~is_gpu, is_gpu)], axis=1)

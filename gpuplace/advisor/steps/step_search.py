@@ -70,7 +70,7 @@ _RELABELLED = 0.04
 _PATIENCE = 60
 """Consecutive changes without improvement after which the search returns to the best choice."""
 _HEARD_EVERY, _HEARD_SHARE = 2.0, 0.05
-"""Seconds between two interim results of the search in numbers, and the maximal fraction of time to evaluate them."""
+"""Seconds between two interim results of the search in numbers, and the maximum fraction of time to evaluate them."""
 TELL_SECONDS = 0.1
 """Seconds between progress reports without improvement."""
 
@@ -404,7 +404,7 @@ class StepSearch:
         Args:
             until: used fraction of the budget at which to stop.
             in_bursts: whether to move in bursts.
-            seconds: maximal duration.
+            seconds: maximum duration.
         """
         if not self.regions or self._is_over():
             return

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 _GRADIENTS = re.compile(r"gradients(_\d+)?")
 _GRADIENT = "_grad"
 _FINER = 1.25
-"""Minimal ratio of the number of groups of a level to that of the previous level."""
+"""Minimum ratio of the number of groups of a level to that of the previous level."""
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def first_device(net: Network, group: int, after: int) -> int:
 
     Args:
         net: the ``Network``.
-        group: the group.
+        group: number of the group.
         after: device after which to start; -1 for all.
     """
     to = after + 1
@@ -185,11 +185,11 @@ def first_device(net: Network, group: int, after: int) -> int:
 
 
 def keep_best(net: Network, state: LoadState, value: float) -> None:
-    """Store the split of a state if it is its best so far.
+    """Store a state's split if it is the best so far.
 
     Args:
         net: the ``Network``.
-        state: the state of the chain.
+        state: ``best`` and ``best_device`` are overwritten.
         value: the objective of the split.
     """
     excess = overflow(net, state.used)
@@ -206,7 +206,7 @@ def acceptance_slack(state: LoadState, heat: float) -> float:
     """Draw by how much a change may be worse and still be accepted.
 
     Args:
-        state: the state of the chain.
+        state: ``chance`` is updated.
         heat: the temperature.
     """
     return heat * state.patience[int(uniform(state.chance) * len(state.patience))]

@@ -18,8 +18,8 @@ from gpuplace.numerics.compiled.arrays import Reals, Wholes
 def latency(blocks: Blocks, device: Wholes, work: BlockWork, cost: Reals) -> float:
     """Return the latency of one sample; infinite if blocks wait for each other.
 
-    On a device that is not a pool, a node cannot be in one block with a node on the same device that it depends on
-    through another device: the n-th block contains the nodes with at most n - 1 such round trips on their paths.
+    On a device that is not a pool, a node cannot share a block with a node on which it depends through another device:
+    the n-th block contains the nodes with at most n - 1 such round trips on their paths.
 
     Args:
         blocks: the ``Blocks``.
@@ -116,7 +116,7 @@ def run_blocks(blocks: Blocks, work: BlockWork, count: int, cost: Reals) -> floa
     Args:
         blocks: the ``Blocks``.
         work: scratch space after `connect_blocks`; changed.
-        count: number of blocks.
+        count: number of blocks, as `form_blocks` returns it.
         cost: ``[1]`` receives the total time of all blocks.
     """
     ready, busy, waits, queue = work.ready, work.busy, work.waits, work.queue

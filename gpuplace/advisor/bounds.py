@@ -1,8 +1,8 @@
 """Lower bounds of every split of a problem.
 
 The bound for a step's time is the largest of three: the critical path, with every node and copy on it where this path
-is fastest; the total work, shared by all devices; and, for any a and b, a + b + the work, shared by all devices, of the
-nodes that can begin no earlier than a and after whose end at least b remains::
+is fastest; the total work, shared by all devices; and, for any a and b, a + b + the shared work of the nodes that can
+begin no earlier than a and after whose end at least b remains::
 
     0 ........ a ............................ T - b ........ T
                | all of these nodes, shared   |
@@ -115,9 +115,9 @@ def _largest(runs: Floats, of_devices: list[int]) -> float:
 def shared_work(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
     """Return the work of all groups, as if each could be cut and shared by all devices without transfers.
 
-    For any weights w of the devices that add up to 1, the largest load is at least the sum over the groups of the
-    smallest w[d] times their time on d: the dual of the linear program. The dual is concave, so the best weights of two
-    kinds of devices are found by golden-section search; those of more kinds, pair by pair.
+    For any device weights w that add up to 1, the largest load is at least the sum, over the groups, of the smallest
+    w[d] times their time on d: the dual of the linear program. The dual is concave, so the best weights of two kinds of
+    devices are found by golden-section search; those of more kinds, pair by pair.
 
     Args:
         runs: ``[groups, kinds]`` seconds.
@@ -160,7 +160,7 @@ def shared_work(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
 
 
 def least_copy_seconds(step: Step, edge: int, source: int, target: int) -> float:
-    """Return the minimal time from the end of a kernel until another device can use its output.
+    """Return the minimum time from the end of a kernel until another device can use its output.
 
     Args:
         step: the ``Step``.
@@ -179,7 +179,7 @@ def least_copy_seconds(step: Step, edge: int, source: int, target: int) -> float
 
 
 def is_early(step: Step, edge: int, source: int) -> bool:
-    """Whether a consumer need not wait for earlier kernels: the producer is a GPU node that works in host memory, as
+    """Whether a consumer need not wait for earlier kernels: its producer is a GPU node that uses host memory, like
     `Shape`.
 
     Args:
@@ -191,12 +191,12 @@ def is_early(step: Step, edge: int, source: int) -> bool:
 
 
 def least_node_seconds(step: Step, node: int, device: int) -> float:
-    """Return the minimal time of a node on a device as its consumers see it; infinite if it cannot run there.
+    """Return the minimum time of a node on a device as its consumers see it; infinite if it cannot run there.
 
     Args:
         step: the ``Step``.
-        node: the node.
-        device: the device.
+        node: number of the node.
+        device: number of the device.
     """
     at = node * step.device_count + device
     if step.is_pool[device] == 1 and step.seconds[at] < float("inf"):
@@ -227,11 +227,11 @@ def earliest_ends(step: Step, order: Wholes, begin: Reals, end: Reals) -> None:
 
 
 def earliest_arrival(step: Step, edge: int, row: int, target: int, end: Reals) -> float:
-    """Return the earliest begin of a consumer with respect to one edge, over all devices of the producer.
+    """Return the earliest start of a consumer with respect to one edge, over all devices of the producer.
 
     Args:
         step: the ``Step``.
-        edge: the edge.
+        edge: number of the edge.
         row: start of the producer's row in ``end``.
         target: device of the consumer.
         end: as in ``earliest_ends``.
@@ -248,7 +248,7 @@ def earliest_arrival(step: Step, edge: int, row: int, target: int, end: Reals) -
 
 
 def shortest_rests(step: Step, order: Wholes, rest: Reals) -> None:
-    """Compute the minimal time from each node's end to the end of the step, over all placements of its successors.
+    """Compute the minimum time from each node's end to the end of the step, over all placements of its successors.
 
     Args:
         step: the ``Step``.

@@ -1,4 +1,4 @@
-"""Annealing chains, whose splits are each a change of the previous one, and the arrays and functions they work on."""
+"""Annealing chains, in which each split changes the previous one, and the arrays and functions they work on."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ from gpuplace.advisor.problem import Ints, Problem, adjacency, group_seconds, re
 
 _ROUNDS = 8
 _LIGHT = 0.02
-"""Fraction of a cluster's maximal weight up to which a node is light."""
+"""Fraction of a cluster's maximum weight up to which a node is light."""
 _MOST_NEAR = 64
 _PARTS = 24
-"""Fraction of all memory that merging may give to one group is 1 over this."""
+"""Merging may give one group all memory divided by this."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Coarse:
         return result
 
     def coarser(self, device: Ints, fine: Problem) -> Ints:
-        """Return the split of the coarse groups that is most similar to a split of the finer problem's groups.
+        """Return the split of the coarse groups most similar to a split of the finer problem's groups.
 
         Args:
             device: ``[groups]`` of the finer problem.
@@ -67,8 +67,7 @@ class Coarse:
 
 
 def coarsened(problem: Problem, limit: int, alike: Ints | None = None) -> Coarse:
-    """Return a problem with at most a number of nodes, if they can be merged without cycles and can still run
-    somewhere.
+    """Return a problem with at most `limit` nodes, if they can be merged without cycles and can still run somewhere.
 
     Args:
         problem: a problem that ``checked`` accepted.
@@ -117,7 +116,7 @@ class _Merger:
         self.most_weight = 0.0
 
     def allow(self, share: float) -> None:
-        """Set the maximal weight of a cluster, as a fraction of all weight."""
+        """Set the maximum weight of a cluster, as a fraction of all weight."""
         self.most_weight = share * float(self.weight.sum())
 
     def edges(self) -> tuple[Ints, Ints]:

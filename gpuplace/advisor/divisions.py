@@ -20,16 +20,16 @@ from gpuplace.advisor.problem import Device, Ints, Problem
 from gpuplace.advisor.records import Climb, Lattice
 
 _MOST_WORK = 70_000_000
-"""Maximal number of set differences, times the numbers of devices of each kind, of a lattice."""
+"""Maximum number of set differences, times the numbers of devices of each kind, of a lattice."""
 _MOST_SETS = 8192
-"""Maximal number of sets in a lattice."""
+"""Maximum number of sets in a lattice."""
 
 
 def likeness(device: Device) -> tuple[Hashable, ...]:
     """Return a key that is equal for interchangeable devices.
 
     Args:
-        device: the device.
+        device: device to compare.
     """
     return device.kind, device.memory, device.link, device.is_pool
 
@@ -39,7 +39,7 @@ def down_sets(problem: Problem, most: int) -> Lattice | None:
 
     Args:
         problem: a problem that ``checked`` accepted.
-        most: maximal number of set differences, times the numbers of devices of each kind.
+        most: maximum number of set differences, times the numbers of devices of each kind.
 
     Returns:
         The lattice; None if there are more.
@@ -118,7 +118,7 @@ def best_division(context: SearchContext, lattice: Lattice) -> Ints | None:
     """Return the split of the best division into one set difference per device.
 
     Args:
-        context: context of the search.
+        context: the problem, with its functions.
         lattice: the sets.
 
     Returns:
@@ -175,7 +175,7 @@ def _alike(devices: tuple[Device, ...]) -> list[list[int]]:
 
 
 def _difference(lattice: Lattice, inner: int, outer: int) -> Ints:
-    """Return the groups of a set that a subset of it lacks."""
+    """Return the groups of a set that are not in its subset."""
     within = np.zeros(len(lattice.grown_start) - 1, np.int64)  # a subset of each set with one piece less
     last = np.zeros_like(within)
     within[lattice.grown] = np.repeat(np.arange(len(within)), np.diff(lattice.grown_start))

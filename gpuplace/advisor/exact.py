@@ -4,7 +4,7 @@ A group g is on device d (x[g, d]); a tensor t enters d (i[t, d]) if a consumer 
 leaves d (o[t, d]) if the producer is there and a consumer is not. The load of every device is at most z, which is
 minimized.
 
-Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), section 5.1 (such a program);
+Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), section 5.1 (a like program);
 HiGHS (https://highs.dev), the solver, installed with the extra ``gpuplace[advise]``.
 """
 
@@ -81,7 +81,7 @@ class Rows:
 
 
 _MOST = 60_000
-"""Maximal number of rows; larger programs make no progress within seconds."""
+"""Maximum number of rows; larger programs make no progress within seconds."""
 _EXACT = 1e-7
 """Relative difference by which a split must be better to count as better."""
 
@@ -123,7 +123,7 @@ class Proof:
         self._solver.run()
         status, info = self._solver.getModelStatus(), self._solver.getInfo()
         if status == self._statuses.kInfeasible:
-            self.bound = self.value  # nothing is better by more than _EXACT
+            self.bound = self.value  # no split is better by more than _EXACT
             return
         if math.isfinite(info.mip_dual_bound):
             self.bound = max(self.bound, min(self.value, info.mip_dual_bound * (1 - _EXACT)))

@@ -92,7 +92,7 @@ def orders(problem: Problem, most: int = 4) -> list[Ints]:
 
     Args:
         problem: a problem that `checked` accepted.
-        most: maximal number of orders.
+        most: maximum number of orders.
     """
     component, sources, readers, first = pipeline_edges(problem)
     walks: list[Ints] = []
@@ -109,7 +109,7 @@ def pipeline_edges(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the order of groups in a pipeline.
 
     In training, a device that has a forward node also has its backward nodes, so the forward nodes determine the order.
-    If forward nodes are unknown and many groups depend on each other, the first node of each group counts. A group
+    If the forward nodes are unknown and many groups depend on each other, each group's first node counts. A group
     without a forward node gets the mirror image of its backward edges::
 
         forward     a ────────> b ────────> c        edges: a -> b -> c, and, mirrored, a -> x -> b
@@ -212,7 +212,7 @@ def _close(root: int, stack: list[int], component: list[int], number: int) -> No
 
 
 def _link_costs(problem: Problem) -> Floats:
-    """Return ``[devices]`` transfer cost of each, the mean over all others if each pair has its own link."""
+    """Return ``[devices]`` transfer costs, each the mean over all others if each pair has its own link."""
     if problem.links is None or len(problem.devices) < 2:
         return np.array([device.link for device in problem.devices], float)
     both = problem.links.per_unit + problem.links.per_unit.T

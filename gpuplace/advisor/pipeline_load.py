@@ -23,7 +23,7 @@ def move_group(net: Network, state: LoadState, group: int, to: int) -> None:
     Args:
         net: the ``Network``.
         state: state of the split; changed.
-        group: the group.
+        group: number of the group.
         to: its new device.
     """
     device, count, elsewhere, load, used = state.device, state.count, state.elsewhere, state.load, state.used

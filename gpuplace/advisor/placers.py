@@ -1,7 +1,7 @@
 """Published placers, with which the search of a step's time begins: HEFT, m-TOPO, m-ETF and m-SCT.
 
-Nodes that must stay together are placed with the first of them that computes. Only GPUs are used for nodes that can run
-on a GPU. Links have the speed of a copy that shares no link.
+Nodes that must stay together are placed with the first of them that computes. Nodes that can run on a GPU are placed on
+GPUs only. Links have the speed of an unshared copy.
 
 Sources: Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling for heterogeneous computing",
 IEEE TPDS 2002 (HEFT, with gaps); Hwang, Chow, Anger, Lee, SIAM J. Comput. 1989 (ETF) and Jeon et al., "Baechi: fast
@@ -218,7 +218,7 @@ def m_etf(costs: Costs, favorite_children: Mapping[int, int] | None = None) -> l
     placing = Placing(costs)
     free = [0.0] * costs.devices
     awaited: list[tuple[int, float]] = [(-1, 0.0)] * costs.devices
-    """For each device, the favorite child of its last node, and the time until which it waits for that child."""
+    """For each device, the favorite child of its last node, and until when it waits for that child."""
     waits = [len(costs.in_edges_of(node)) for node in range(costs.count)]
     heap: list[tuple[float, int, int, int]] = []
     place = {node: at for at, node in enumerate(costs.order)}
@@ -277,7 +277,7 @@ def m_etf(costs: Costs, favorite_children: Mapping[int, int] | None = None) -> l
             else:
                 device = placing.last_resort(costs.groups[node])
         now = begin_of(node, device)
-        # The begin was computed when the node was offered; since then its device may have become busy.
+        # The start was computed when the node was offered; its device may have become busy since.
         if now > begin:
             heapq.heappush(heap, (now, place[node], node, device))
             continue

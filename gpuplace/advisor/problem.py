@@ -36,9 +36,9 @@ class Device:
     link: float = 1.0
     """Cost factor of a transfer relative to ``Problem.transfer``; 0 if it is free, as for the host."""
     is_pool: bool = False
-    """Whether it has enough workers to run each node as soon as its inputs are available; otherwise its nodes run as
-    blocks, which start when all their inputs are available, and send when all nodes are done. For the time of a step, a
-    pool is the host.
+    """Whether it has enough workers to run each node as soon as its inputs are available; otherwise its nodes run in
+    blocks, which start when all their inputs are available and send when all their nodes are done. For the time of a
+    step, a pool is the host.
     """
     workers: int = 1
     """Number of threads of a pool, for the time of a step; they run its nodes, and start those of all other devices."""
@@ -53,9 +53,8 @@ class Links:
     latency: Floats
     """``[devices, devices]``: time until the first unit arrives."""
     channel: Ints
-    """``[devices, devices]``: copies of one channel run one at a time, in the order in which they were started; -1 if
-    the
-    copy takes no time, as within host memory.
+    """``[devices, devices]``: copies on one channel run one at a time, in the order of their starts; -1 if the copy
+    takes no time, as within host memory.
     """
     shared: Ints | None = None
     """``[devices, devices, links of a route]``: links that copies of several channels share, such as those of a PCIe
@@ -121,8 +120,8 @@ class Problem:
     is_inline: NDArray[np.bool_] | None = None
     """``[nodes]``: whether the node is cheap, so the host runs it on the worker that made it ready; None if none is."""
     tensors: Ints | None = None
-    """``[edges]``: the number of the tensor that each carries; -1: none, only that the source is done. None: each node
-    has one tensor, with its number.
+    """``[edges]``: the number of the tensor that each carries; -1: none, only a signal that the source is done. None:
+    each node has one tensor, with its number.
     """
     tensor_transfer: Floats | None = None
     """``[tensors]``: transfer time of each tensor, if there are ``tensors``; ``transfer`` then contains the sums."""
@@ -172,7 +171,7 @@ def checked(problem: Problem) -> Problem:
     """Return the problem if it can be searched.
 
     Args:
-        problem: the problem.
+        problem: problem to check.
 
     Raises:
         InvalidArgumentError: There is no device; a number is negative or NaN; edges form a cycle; a group can run on no
@@ -255,7 +254,7 @@ def adjacency(sources: Ints, ends: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 def _a_cycle(problem: Problem, unordered: list[int]) -> list[int]:
-    """Return a cycle, with its first node again at its end; each of `unordered` has an edge from another of them."""
+    """Return a cycle that repeats its first node at its end; each node in `unordered` has an edge from another one."""
     among = set(unordered)
     predecessor = {
         reader: source

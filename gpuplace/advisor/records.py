@@ -59,7 +59,7 @@ class Lattice(NamedTuple):
     grown_start: Wholes
     """``[sets + 1]`` start of each set's entries in ``grown``."""
     grown: Wholes
-    """Sets that have one piece more than a set."""
+    """For each set, the sets with one more piece."""
     added: Wholes
     """That piece, for each entry of ``grown``."""
     pair_start: Wholes
@@ -186,7 +186,7 @@ class LoadState(NamedTuple):
     place: Wholes
     """``[groups]``: position in the order of the ``Network``."""
     reach: int
-    """Maximal number of groups in a region that moves."""
+    """Maximum number of groups in a region that moves."""
     chance: Wholes
     """``[2]`` state of the random number generator."""
     patience: Reals
@@ -201,7 +201,7 @@ class Climb(NamedTuple):
     way: Wholes
     """``[pieces + 1]`` sets on the current path."""
     turn: Wholes
-    """``[pieces + 1]`` next growth of each."""
+    """``[pieces + 1]`` next growth of each set on the path."""
     put_on: Wholes
     """``[pieces]`` pieces on the device."""
 

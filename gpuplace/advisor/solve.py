@@ -35,7 +35,7 @@ from gpuplace.errors import ResourceExhaustedError
 _FEW, _MANY = 300, 1500
 """Nodes of the coarser problems."""
 _LEAST = 0.02
-"""Minimal fraction of the time for a coarser problem."""
+"""Minimum fraction of the time for a coarser problem."""
 _MOST_ALTERNATIVES = 16
 _MET_EVERY = 2.0
 """Seconds after which the best split of a coarser problem is used before its search ends."""
@@ -118,8 +118,8 @@ def solve(
         seconds: duration of the search, without compilation by numba, once per machine.
         steps: number of changes to try, instead of a duration; equal numbers and seeds give equal splits.
         seed: seed of the random numbers, at least 0.
-        progress: callback for progress.
-        use_numba: whether to compile with numba; the splits are the same, but take longer without.
+        progress: receives a `Progress`.
+        use_numba: whether to compile with numba; without it, the same splits take longer.
         initial_splits: splits to begin with by name, ``[nodes]`` of devices each.
         only_initial: whether to use only these initial splits, if there are any, which leaves more time for the search.
 

@@ -34,9 +34,9 @@ SAME = 1e-6
 HOT = (0.02, 0.1)
 """Temperature of each chain at the start of a round, relative to the best objective."""
 WARM = (1e-4, 2e-3)
-"""The same for the time of a step, which is slow to compute: there is no time to cool down from above."""
+"""The same for the time of a step, which is too slow to compute to cool down from a higher temperature."""
 _SOON = 32
-"""Number of groups up to which there is time for ``HOTTER``."""
+"""Number of groups up to which ``HOTTER`` is affordable."""
 HOTTER = (0.02, 0.2)
 """Temperatures at the start of every round for few groups, unless the objective is the time of a step."""
 COLD = 2e-5
@@ -61,11 +61,11 @@ _SWEPT = 0.4
 _FEW_DEVICES = 4
 """Number of devices up to which a group is tried on each of them."""
 _PIECES = 500
-"""Maximal number of pieces that an order is cut into, for its best division."""
+"""Maximum number of pieces that an order is cut into, for its best division."""
 _DIVIDED = 100
 """Set differences per change up to which the best of all divisions is computed."""
 _DIVIDED_SLOWLY, _DIVIDED_QUICKLY = 100_000, 7_000_000
-"""The same per second, interpreted and compiled."""
+"""The same per second, for interpreted and for compiled functions."""
 
 
 def of_groups(problem: Problem, device_of: Any) -> Ints:
@@ -160,7 +160,7 @@ def is_compiled(objective: str, splits: float, nodes: int, steps: int | None) ->
 
 
 class Split(NamedTuple):
-    """A split of groups; the smaller of two, by the first two fields, is better."""
+    """A split of groups; the first two fields order splits, smaller being better."""
 
     missing: float
     """Missing memory."""
@@ -184,8 +184,8 @@ class Searcher:
     """A search: its budget, its chains, and the best split so far.
 
     Args:
-        problem: the problem.
-        options: the options.
+        problem: problem to search.
+        options: objective, limits and seed.
         report: callback with the used fraction of the budget.
         initial_splits: initial splits of groups, by name.
         has_starts: whether to use other initial splits too.
@@ -305,7 +305,7 @@ class Searcher:
         return [split.device for split in sorted(distinct.values(), key=lambda split: split[:2])]
 
     def _divided(self) -> int:
-        """Return how much work the best of all divisions may take."""
+        """Return how much work finding the best division may take."""
         if self.steps is not None:  # reproducible, so independent of compilation
             return _DIVIDED * self.steps
         return int((_DIVIDED_SLOWLY if self.in_lists else _DIVIDED_QUICKLY) * self.seconds)

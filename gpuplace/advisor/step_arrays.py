@@ -108,8 +108,8 @@ def _clocked(
     """Return the graph, costs and routes that the clock runs.
 
     Args:
-        problem: the problem.
-        links: links of the problem.
+        problem: as for `step_of`.
+        links: ``copy_links`` of the problem.
         first: [nodes + 1] start of each node's edges.
         edges: edge fields, from `_edges`.
     """

@@ -1,6 +1,6 @@
 """Time of a step, and its search by changes on the critical path; see ``annealing`` for the rules.
 
-The clock is that of the estimate (`gpuplace.cost.clock`), for the devices that a split gives to nodes.
+The clock is the estimate's (`gpuplace.cost.clock`), with nodes on the devices of the split.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def work_done(step: Step, work: StepWork) -> float:
 
 
 def trace_critical_path(step: Step, work: StepWork) -> int:
-    """Trace the critical path from the end of the step back to its begin, after ``step_time``.
+    """Trace the critical path from the end of the step back to its start, after ``step_time``.
 
     Args:
         step: the ``Step``.
@@ -106,7 +106,7 @@ def trace_critical_path(step: Step, work: StepWork) -> int:
 def propose_on_critical_path(net: Network, step: Step, state: LoadState, work: StepWork, size: int) -> int:
     """Draw a change to an item of the critical path.
 
-    A copy is avoided by moving one of its ends, or a node moves; often together with a connected region around it.
+    To avoid a copy, one of its ends moves; otherwise a node moves, often with a connected region around it.
 
     Args:
         net: the ``Network``.

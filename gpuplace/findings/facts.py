@@ -131,7 +131,7 @@ class StepFacts:
 
     @cached_property
     def rule(self) -> Ints:
-        """[nodes] the rule that settled each device, by its position in `RULES`."""
+        """[nodes] the rule that settled each device, as a position in `RULES`."""
         rule: Ints = self.placement.verdicts.rule[self.step.part.nodes]
         return rule
 
@@ -139,7 +139,7 @@ class StepFacts:
         """[nodes] whether one of the rules settled the device.
 
         Args:
-            rules: the rules.
+            rules: rules to look for.
         """
         return np.isin(self.rule, [RULES.index(rule) for rule in rules])
 
@@ -150,7 +150,7 @@ class StepFacts:
 
     @cached_property
     def root(self) -> Ints:
-        """[nodes] number of the group of nodes that share a device."""
+        """[nodes] number of each node's group, whose nodes share a device."""
         partition = self.placement.partition
         nodes = self.step.part.nodes
         root: Ints = nodes if partition is None else partition.root[nodes]
@@ -278,7 +278,7 @@ class StepFacts:
     def forward(self) -> Ints:
         """[nodes] the op whose gradient each node computes, by its position in the step; -1 for others.
 
-        A step that only needs a gradient does not run the op.
+        A step that needs only a gradient does not run the op.
         """
         position = np.full(len(self.placement.graph) + 1, -1, dtype=np.int64)
         position[self.step.part.nodes] = np.arange(len(self.graph))

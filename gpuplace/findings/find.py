@@ -1,4 +1,4 @@
-"""Find causes of lost time in a step, and predict what removing each would save.
+"""Find causes of lost time in a step, and predict the saving from removing each.
 
 >>> from gpuplace.cost.estimate import estimate
 >>> from gpuplace.graph.apply_op import apply_op
@@ -151,7 +151,7 @@ def _moved(findings: list[Finding]) -> set[str]:
 
 
 def _counts(finding: Finding, step: StepEstimate) -> bool:
-    """Return whether a finding saves more than the noise between two placements."""
+    """Return whether a finding saves more than the noise between placements."""
     return finding.gain is None or finding.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Findings as records: the cause, the fix, and what the fix is predicted to save."""
+"""Findings as records: the cause, the fix, and the fix's predicted saving."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Findings:
     """The findings of a step: at most five, the largest predicted gain first."""
 
     rows: tuple[Finding, ...]
-    """The findings. A step that does not fit comes first, since it cannot run."""
+    """The findings. Missing memory comes first, since the step cannot run."""
     step_time: float
     """Predicted time of the step in seconds, without changes."""
     harmless: tuple[tuple[str, int], ...] = ()

@@ -1,6 +1,6 @@
-"""Detect gradients that run on another device than their layer.
+"""Detect gradients that run on a different device from their layer.
 
-``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's. If a
+``tf.gradients`` puts an op's gradient on the device of the block around ``tf.gradients``, not on the op's device. If a
 layer requests GPU:1 but its gradients are on GPU:0, all activations that they need are copied there.
 """
 
@@ -16,7 +16,7 @@ from gpuplace.findings.words import counted, listed, verb
 
 
 def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if gradients run on other devices than their layers.
+    """Return a finding if gradients run on devices other than their layers'.
 
     Args:
         facts: the step.
@@ -74,7 +74,7 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _headline(here: list[str], there: list[str]) -> str:
-    """Return the headline for gradients on the devices `here` of layers on the devices `there`."""
+    """Return the headline for gradients on `here` of layers on `there`."""
     if here == there:
         return f"Gradients on {listed(here)} run on another device than their layer"
     return f"Gradients of layers on {listed(there)} run on {listed(here)}"

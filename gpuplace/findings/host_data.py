@@ -1,7 +1,7 @@
 """Detect data that leaves the GPU for ops without a GPU kernel and comes back.
 
-Such an op is on the CPU, or its GPU kernel works in host memory, as those of int32 do. Adjacent nodes of both kinds
-form a region, which costs time if it takes data from a GPU's memory and returns data to one::
+Such an op is on the CPU, or its GPU kernel works in host memory, as int32 kernels do. Adjacent nodes of both kinds form
+a region, which costs time if it takes data from a GPU's memory and returns data to one::
 
     hidden (GPU) ──copy──> Cast ──> FloorMod int32 ──> Cast ──copy──> MatMul (GPU)
 
@@ -182,7 +182,7 @@ def _finding(facts: StepFacts, trials: Trials, regions: list[_Region]) -> list[F
 
 
 def _gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """Return the GPU that each node would be on: its own, or that of most neighbours of all nodes."""
+    """Return the GPU for each node: its own, or the GPU of most neighbours of all nodes."""
     votes = Counter(
         int(facts.device[other])
         for node in nodes

@@ -102,7 +102,7 @@ def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
     busy = np.bincount(device, facts.kernel_seconds, len(facts.labels))
     most = float(busy.max(initial=0.0))
     if most < WORTH_TRYING * facts.step.step_time or facts.is_cluster:
-        return []  # of a cluster, each session uses its own task's GPUs
+        return []  # in a cluster, each session uses its own task's GPUs
     gpus = np.flatnonzero(facts.is_gpu).tolist()
     idle = [gpu for gpu in gpus if busy[gpu] < _IDLE * most]
     little = [gpu for gpu in gpus if busy[gpu] < _LITTLE * most]
@@ -169,9 +169,7 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
     count = (len(idle) + len(busy)) // gpus_of_model
     batch = batch_of(fed_shapes(step.request.feeds))
     gain, outlook = None, ""
-    if (
-        count < 2
-    ):  # too few GPUs for a second tower of this size: towers on one GPU, of which no step is known
+    if count < 2:  # too few GPUs for a second tower of this size, and the step of one-GPU towers is unknown
         gpus_of_model, count = 1, len(idle) + len(busy)
     elif batch is not None:
         each = batch * (len(busy) // gpus_of_model) // count

@@ -1,7 +1,7 @@
 """Detect input pipeline ops that take the GPU's time.
 
-Work on the input before any variable is involved, such as crops, flips and colours, can be done for the next batch on
-the CPU, in a queue or a data set, while the GPU trains on this one. The gain is predicted with the results fed.
+Work on the input before any variable is involved, such as crops, flips and colours, can run on the CPU for the next
+batch, in a queue or a data set, while the GPU trains on the current batch. The gain is predicted with the results fed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpuplace.findings.trials import Trials
 from gpuplace.findings.words import counted, listed, verb
 
 _WORTH = 0.03
-"""Smallest fraction of the step for the kernels; less, such as a cast or a scaling, counts as part of the model."""
+"""Smallest fraction of the step for the kernels; smaller work, such as a cast, counts as part of the model."""
 _LEAST = 100e-6
 """Smallest time of the kernels in seconds that justifies a pipeline."""
 

@@ -1,7 +1,7 @@
 """Detect device requests that a reference or resource edge overrides.
 
-A node that takes a variable by reference, or by its handle, runs on the variable's device, whatever it requests. A
-block for the GPU around such lines has no effect as long as the variable is created in a block for the CPU::
+A node that takes a variable by reference or handle runs on the variable's device, whatever it requests. A block for the
+GPU around such lines has no effect as long as the variable is created in a block for the CPU::
 
     with tf.device("/cpu:0"): bank = tf.get_variable(...)
     with tf.device("/gpu:0"): tf.assign(bank, new)          # runs on the CPU
@@ -23,11 +23,11 @@ from gpuplace.graph.op_sets import REFERENCE_VARIABLES
 from gpuplace.why.rules import Rule
 
 _MOST = 2
-"""Number of device pairs that are tried, those of most nodes first."""
+"""Number of device pairs that are tried, those with the most nodes first."""
 
 
 def overridden_requests(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding for each device that nodes request while their variables keep them on another device.
+    """Return a finding for each device that nodes request although their variables keep them on another device.
 
     Args:
         facts: the step.

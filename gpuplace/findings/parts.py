@@ -1,7 +1,7 @@
 """Find independent parts of a step, such as towers and models that are trained side by side.
 
-Towers come from the structure of the model. In other models, nodes are joined along the edges as long as small parts
-meet. Large parts stay separate, and a node that uses results of two of them belongs to neither::
+Towers come from the structure of the model. In other models, nodes are joined along edges as long as small parts meet.
+Large parts stay separate, and a node that uses results of two large parts belongs to neither::
 
     tower_0 ──> loss_0 ──> gradients_0 ──┐
                                          ├──> average ──> update      two parts, and the nodes after them

@@ -115,7 +115,7 @@ def _copied(facts: StepFacts, moved: set[str]) -> _Copied:
 
 
 def _homes(takers: Mapping[int, set[int]], sizes: Mapping[int, int], in_turn: bool) -> dict[int, int]:
-    """Return the GPU for each variable: the first reader, or in turn the reader with the fewest bytes so far."""
+    """Return the GPU for each variable: the first reader, or the reader with the fewest bytes so far."""
     loads: Counter[int] = Counter()
     home_of = {}
     for variable in sorted(takers, key=lambda variable: (-sizes[variable], variable)):
@@ -141,7 +141,7 @@ def _variables_fix(gpus: list[str], in_turn: bool) -> tuple[str, str]:
 
 
 def averaged_gradients(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if one device averages the gradients of all towers and the others wait for it.
+    """Return a finding if one device averages the gradients of all towers while the other devices wait.
 
     Args:
         facts: the step.

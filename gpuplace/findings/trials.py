@@ -175,8 +175,8 @@ class Trials:
     def _compared(self, after: StepEstimate) -> Trial:
         """Return the trial; its gain is at most the current time of the moved nodes and of the copies for them.
 
-        Another placement also changes the order in which the executor's threads process nodes, and thereby the step
-        time; that is chance, not a gain.
+        Another placement also changes the order in which the executor's threads process nodes, and so the step time.
+        That is chance, not a gain.
         """
         before, facts = self.step, self.facts
         differs: Bools = (after.part.device != before.part.device) & facts.runs

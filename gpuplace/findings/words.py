@@ -34,7 +34,7 @@ def verb(number: int, plural: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = _SHOWN) -> str:
-    """Join names with commas, with the number of others.
+    """Join names with commas, followed by the number of names left out.
 
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
     ('a', 'a and b', 'a, b, c and 2 more')

@@ -21,7 +21,7 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.shapes import TensorShape
 
 _MAX_FILLED = 1 << 24
-"""Elements; larger tensors are not expanded for comparisons and texts: their encoded forms are compared."""
+"""Number of elements above which a tensor is not expanded for comparisons and texts: its encoded form is compared."""
 
 
 class TensorValue:

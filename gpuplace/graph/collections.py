@@ -104,7 +104,7 @@ def check_not_finalized(graph: Collections) -> None:
     """Raise RuntimeError if a graph can no longer be changed.
 
     Args:
-        graph: the graph.
+        graph: graph to check.
     """
     if graph.finalized:
         raise RuntimeError("Graph is finalized and cannot be modified.")

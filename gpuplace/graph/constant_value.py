@@ -1,7 +1,7 @@
 """Find the values of tensors that are known while the graph is built.
 
 Shape functions need them: ``Reshape`` knows the shape of its result only if its ``shape`` input is a constant. The
-values of constants are known, and of tensors that shape arithmetic computes from them.
+values of constants are known, and so are those that shape arithmetic computes from them.
 
 Source: tensorflow/python/framework/tensor_util.py, release 1.15 (the op types looked through).
 """
@@ -27,19 +27,19 @@ Evaluation = Callable[[Operation], Array | list[Array] | None]
 _evaluations: dict[str, Evaluation] = {}
 
 _MAX_ELEMENTS = 1 << 16
-"""Elements; larger values are not computed."""
+"""Maximum number of elements of a computed value."""
 
 _MAX_REPEATED = 1 << 12
-"""Elements; a longer tensor that repeats a single value is not expanded in memory until it is used."""
+"""Number of elements above which a tensor that repeats a single value is expanded only on use."""
 
 _MAX_DECODED = 1 << 24
-"""Elements; a longer constant from a file is not decoded until a step needs it."""
+"""Number of elements above which a constant from a file is decoded only if a step needs it."""
 
 _MAX_RANK = 1 << 12
-"""Sizes; a shape vector with more elements is unknown."""
+"""Maximum length of a shape vector; a longer one is unknown."""
 
 _MAX_DEPTH = 100
-"""Ops; the search stops at this distance."""
+"""Distance, in ops, at which the search stops."""
 
 
 class _Search(threading.local):
@@ -85,10 +85,10 @@ class ShapeValueError(ValueError):
 
 
 class Watched(Evaluated):
-    """A tensor that distinguishes whether its value or its shape is requested.
+    """A tensor that distinguishes requests for its value from requests for its shape.
 
     Attributes:
-        evaluate_as_shape: returns what is known about the shape whose sizes the tensor holds.
+        evaluate_as_shape: returns the known part of the shape whose sizes the tensor holds.
     """
 
     __slots__ = ("evaluate_as_shape",)
@@ -173,7 +173,7 @@ _value_of("Const")(_constant)
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
-    """Return what is known about the shape that a vector of sizes describes; -1 is an unknown size.
+    """Return the known part of the shape that a vector of sizes describes; -1 is an unknown size.
 
     Args:
         tensor: the sizes; a scalar -1 is an unknown shape.
@@ -234,7 +234,7 @@ def _as_shape(tensor: Tensor) -> TensorShape:
 
 
 def _part_of_sizes(op: Operation) -> TensorShape | None:
-    """Return some of the sizes that a vector describes, or None if it is not known which ones."""
+    """Return some of the sizes that a vector describes, or None if it is unknown which ones."""
     attrs = op.attrs
     if any(attrs.get(f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
         return None

@@ -50,7 +50,7 @@ def register_tensor_conversion_function(
     Args:
         base_type: type or tuple of types to convert.
         conversion_func: ``(value, dtype=None, name=None, as_ref=False)`` -> a tensor or NotImplemented.
-        priority: lower numbers are tried first; on a tie, the one registered earlier.
+        priority: lower numbers are tried first; ties in the order of registration.
 
     Raises:
         TypeError: ``conversion_func`` is not callable.

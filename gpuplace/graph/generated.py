@@ -1,4 +1,4 @@
-"""Functions for single ops, as TensorFlow generates them: inputs and attributes in, tensors out.
+"""Functions for single ops, as TensorFlow generates them, from inputs and attributes to tensors.
 
 Source: tensorflow/python/framework/python_op_gen.cc, release 1.15 (names, order of arguments, results).
 """
@@ -77,7 +77,7 @@ def results(operation: Operation) -> Any:
     """Return the result of an op's function: the operation (no outputs), its only output, or a named tuple.
 
     Args:
-        operation: the operation.
+        operation: operation that the function added.
     """
     op_def = operation.op_def
     assert op_def is not None

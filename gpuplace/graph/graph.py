@@ -99,7 +99,7 @@ class Graph(Collections):
         """Operation name to operation."""
         self._names_in_use: dict[str, int] = {}
         self.scopes = Scopes()
-        """The scopes that new operations are in, and the branches and loops of operations."""
+        """The scopes of new operations, and the branches and loops of operations."""
         self._finalized = False
         self.modification_count = 0
         """A number that changes whenever operations, edges, devices or attributes do."""
@@ -119,7 +119,7 @@ class Graph(Collections):
         """Signatures of the library functions, for nodes that call a function by name."""
         self.attached: dict[Any, Any] = {}
         """Data that other modules keep for the life of the graph, under their own keys. Dictionaries with weak keys
-        would not do: their callbacks drop the exception of a signal handler."""
+        will not do, because their callbacks drop the exception of a signal handler."""
         self._read_as: Any = None
         """The placer's arrays of the graph and their version, for `gpuplace.placer.from_graph`."""
 
@@ -623,7 +623,7 @@ class Graph(Collections):
     def __contains__(self, element: object) -> bool:
         return isinstance(element, (Tensor, Operation)) and element.graph is self
 
-    # As messages, and in notebooks
+    # Messages and notebooks
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
         """Return the graph as a ``GraphDef``; other threads cannot add operations meanwhile.
@@ -651,7 +651,7 @@ def register(graph: Graph, op: Operation, stacks: Stacks | None = None) -> None:
     """Add a complete operation to the tables of its graph.
 
     Args:
-        graph: the graph.
+        graph: graph that gets the operation.
         op: the operation.
         stacks: the scopes that it is in; None: the current ones of its graph.
     """

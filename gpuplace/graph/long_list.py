@@ -26,10 +26,10 @@ Item = TypeVar("Item")
 Other = TypeVar("Other")
 
 SHORT = 64
-"""Items; lists up to this length are plain tuples."""
+"""Number of items up to which lists are plain tuples."""
 
 MAX_LENGTH = (1 << 31) - 1
-"""Items; TensorFlow counts a node's inputs and outputs with a 32-bit number."""
+"""Maximum number of items: TensorFlow counts a node's inputs and outputs with a 32-bit number."""
 
 
 class LongList(Sequence[Item]):

@@ -52,7 +52,7 @@ class OpDef:
     is_commutative: bool = False
     """Whether ``op(a, b)`` equals ``op(b, a)``."""
     is_aggregate: bool = False
-    """Whether it combines any number of inputs of one type, in any order of grouping."""
+    """Whether it combines any number of inputs of one type, in any grouping."""
     allows_uninitialized_input: bool = False
     """Whether its reference inputs may be uninitialised."""
     is_distributed_communication: bool = False

@@ -1,6 +1,6 @@
 """TensorFlow's notation for op signatures: ``"values: N * T"``, ``"T: {int32, int64} = DT_INT32"``.
 
-The parser serves the catalogue's data files, toy ops of tests, and people at a prompt. An argument names a type or an
+The parser serves the catalogue's data files, toy ops in tests, and interactive use. An argument names a type or an
 attribute, with an optional repetition (``N * T``) or reference (``Ref(T)``). An attribute has a type, and optionally
 allowed values, a minimum and a default.
 
@@ -108,7 +108,7 @@ class AttrDef:
     default: Any = NO_DEFAULT
     """Python value (see ``attr_value``), or ``NO_DEFAULT``."""
     allowed: tuple[Any, ...] | None = None
-    """Allowed types or byte strings, for a list those of its elements; None for any."""
+    """Allowed types or byte strings, for a list, those of its elements; None for any."""
     minimum: int | None = None
     """Smallest value of an int, or smallest length of a list."""
 

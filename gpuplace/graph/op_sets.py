@@ -1,8 +1,8 @@
 """Named sets of op types by role: control flow, variables, function calls, copies and feeds.
 
 Use these sets to find the role of an op in a graph. Properties of its computation (elementwise, slow, new arrays as
-results) are declared with its registration; see ``gpuplace.kernels.compute``. Its ``OpDef`` says whether it is stateful
-or takes references. Sets for a single rule of TensorFlow's placer are next to that rule.
+results) are declared with its registration; see ``gpuplace.kernels.compute``. Its ``OpDef`` states whether it is
+stateful or takes references. Sets for a single rule of TensorFlow's placer are next to that rule.
 
 >>> "RefSwitch" in SWITCHES, "Switch" in LOOP_OPS
 (True, False)
@@ -265,7 +265,7 @@ WEIGHTS_OF = {
 """Inputs that are model weights if they are constants, as in a frozen graph."""
 
 CUT_OFF_BELOW_ZERO = frozenset({"Relu", "Softplus", "Relu6"})
-"""Activations for which a summary reports the share of inputs below zero."""
+"""Activations whose share of inputs below zero a summary reports."""
 
 WITH_BIASES = frozenset({"Conv2D", "DepthwiseConv2dNative", "MatMul"})
 """Products whose CPU kernels can add a bias."""
@@ -284,10 +284,10 @@ FUSED_OPS = {
     "FusedBatchNormV3": "_FusedBatchNormEx",
     "MatMul": "_FusedMatMul",
 }
-"""Op -> optimizer op of TensorFlow that also computes the following ops."""
+"""Op -> TensorFlow optimizer op that also computes the following ops."""
 
 FIRST_OF_FUSED = {fused: op_type for op_type, fused in FUSED_OPS.items()}
-"""Optimizer op -> op; for several versions of an op, the last."""
+"""Optimizer op -> op; the last of several versions of an op."""
 
 PASSING_ON = (
     CONTROL_FLOW_OPS | IDENTITY_OPS | {"Reshape", "ReadVariableOp", "Squeeze", "ExpandDims", "StopGradient"}

@@ -117,7 +117,7 @@ def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> Any:
         statistic_type: name of the statistic.
 
     Returns:
-        ``OpStats``, without a value if no function is registered for the op.
+        ``OpStats``, without a value if the op has no registered function.
     """
     function = _FUNCTIONS.get((node.op, statistic_type))
     return OpStats(statistic_type) if function is None else function(graph, node)

@@ -429,7 +429,7 @@ def _add_control_output(control: Operation, op: Operation) -> None:
 
 
 def update_input(op: Operation, index: int, tensor: Tensor) -> None:
-    """Replace an input, as the back edges of loops need it.
+    """Replace an input, as back edges of loops require.
 
     Args:
         op: the operation.
@@ -535,7 +535,7 @@ def drop_controls(op: Operation) -> None:
 def _prepare_change(op: Operation) -> None:
     """Complete the lists of consumers, which the change of an edge updates.
 
-    The caller counts the change after it: a session that reads the graph in between must not take it for the new one.
+    The caller counts the change afterwards: a session that reads the graph meanwhile must not take it for the new one.
     """
     check_not_finalized(op.graph)
     op.graph._note_consumers()

@@ -216,7 +216,7 @@ def building_context(graph: Graph) -> Any:
     """Return the branch or loop that this thread is building, or None.
 
     Args:
-        graph: the graph.
+        graph: graph being built.
     """
     return graph.scopes.of_thread.context
 
@@ -225,7 +225,7 @@ def set_building_context(graph: Graph, context: Any) -> None:
     """Set the branch or loop that this thread is building.
 
     Args:
-        graph: the graph.
+        graph: graph being built.
         context: the branch or loop, or None.
     """
     graph.scopes.of_thread.context = context
@@ -255,7 +255,7 @@ def enter_name(graph: Graph, name: str | None) -> str:
     The caller restores ``graph.scopes.of_thread.name_stack``.
 
     Args:
-        graph: the graph.
+        graph: graph being built.
         name: as for ``Graph.name_scope``.
     """
     of_thread = graph.scopes.of_thread
@@ -366,7 +366,7 @@ class ColocationBlock(Block):
     """A block that colocates operations with others; outer device scopes do not apply.
 
     Args:
-        graph: the graph.
+        graph: graph being built.
         operations: the operations to colocate with.
         ignore_existing: whether outer colocations end.
     """
@@ -415,7 +415,7 @@ class OuterDevices(Block):
     TensorFlow 1.15 creates variables in this way.
 
     Args:
-        graph: the graph.
+        graph: graph being built.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -509,7 +509,7 @@ def _end_controls(
 
 
 def control_inputs_for(stack: Sequence[ControlInputs], inputs: Sequence[Tensor]) -> list[Operation]:
-    """Return the control inputs for an operation; scopes that one of its inputs already waits for add none."""
+    """Return the control inputs for an operation; blocks that one of its inputs already waits for add none."""
     producers = {tensor.op for tensor in inputs}
     found: dict[Operation, None] = {}
     for scope in stack:

@@ -36,7 +36,7 @@ class TraceableObject:
             offset: number of frames above the caller of this method.
 
         Returns:
-            ``SUCCESS``, or ``HEURISTIC_USED`` if the stack has fewer frames: then the outermost one is used.
+            ``SUCCESS``, or ``HEURISTIC_USED`` if the stack has fewer frames, and the outermost is used.
         """
         frame, left = sys._getframe(1), offset
         while left and frame.f_back is not None:

@@ -61,8 +61,8 @@ class Block(contextlib.ContextDecorator):
     """A ``with`` block that ends even if a signal handler raises while it is entered or left.
 
     Such an exception can come before the first instruction of ``__exit__``, or just before ``__enter__`` returns. The
-    block is then unreachable, and ends when Python frees it. If there is nothing to undo, Python should only call C
-    functions here: an exception that arrives in a Python function at this point would be lost.
+    block is then unreachable, and ends when Python frees it. If there is nothing to undo, Python should call only C
+    functions here: an exception that arrived in a Python function now would be lost.
     """
 
     _ending: Callable[[], Any] = bool
@@ -99,9 +99,9 @@ def end_default(thread: int, stack: list[Any], depth: int, default: Any) -> None
 
     Args:
         thread: thread that owns the stack.
-        stack: the stack.
+        stack: its nested defaults.
         depth: position of the default in the stack.
-        default: the default.
+        default: default to end.
     """
     if thread == get_ident() and len(stack) > depth and stack[depth] is default:
         del stack[depth:]

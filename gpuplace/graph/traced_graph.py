@@ -54,7 +54,7 @@ class TracedGraph(Graph):
     Args:
         outer: the graph that defines the function.
         by_value: copy tensors of ``outer`` instead of passing them as arguments.
-        copied: stateful operations of ``outer`` that may be copied nevertheless.
+        copied: stateful operations of ``outer`` that may be copied even so.
     """
 
     is_traced = True
@@ -78,7 +78,7 @@ class TracedGraph(Graph):
         self._take_collections(outer)
 
     def _take_collections(self, outer: Graph) -> None:
-        """Variables are added to the collections of the outer graph; its other collections are copied here."""
+        """Add variables to the outer graph's collections, and copy its other collections here."""
         for key in _SHARED_COLLECTIONS:
             self._collections[key] = outer.get_collection_ref(key)
         for key, values in list(outer._collections.items()):
@@ -97,7 +97,7 @@ class TracedGraph(Graph):
         """Return the tensor that stands here for ``tensor``, which may belong to an outer graph.
 
         Args:
-            tensor: the tensor.
+            tensor: tensor to capture.
             name: name of its placeholder; None: the name of its operation.
 
         Raises:
@@ -223,7 +223,7 @@ class TracedGraph(Graph):
         """Return the tensor that stands here for a tensor of an outer graph, or None if the function does not use it.
 
         Args:
-            tensor: the tensor.
+            tensor: tensor of an outer graph.
         """
         if tensor.op.graph is self:
             return tensor

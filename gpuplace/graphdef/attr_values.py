@@ -34,7 +34,7 @@ def decode_attr(proto: Any, depth: int = 0) -> Any:
 
     Args:
         proto: message to decode.
-        depth: nesting depth in functions.
+        depth: nesting depth of functions so far.
 
     Returns:
         The value; None for an empty message.

@@ -1,4 +1,4 @@
-"""Event files: each is written by its own thread and read event by event.
+"""Event files, each written by its own thread and read event by event.
 
 ::
 
@@ -6,7 +6,7 @@
                                      └─ flushes after the first, then every flush_secs
 
 The last graph and the last measured step represent a file. A truncated last record is accepted, since the file may
-still be being written.
+still be growing.
 
 Source: tensorflow/python/summary/writer/event_file_writer.py, summary_iterator.py and core/util/events_writer.cc,
 release 1.15.
@@ -205,7 +205,7 @@ def is_event_file(data: bytes) -> bool:
 
 
 def graph_in_events(data: bytes, path: str | os.PathLike[str]) -> Any:
-    """Return the last ``MetaGraphDef``, or else the last ``GraphDef``.
+    """Return the last ``MetaGraphDef``, otherwise the last ``GraphDef``.
 
     Args:
         data: content of an event file.

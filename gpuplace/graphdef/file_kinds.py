@@ -1,4 +1,4 @@
-r"""Detection of files that are neither a graph nor a log, by name and content, with advice what to do instead.
+r"""Detection of files that are neither a graph nor a log, by name and content, with advice on what to do.
 
 >>> kind_of("train.py", b"import tensorflow as tf")
 Kind(what='a Python program', advice='run it with gpuplace run train.py')
@@ -160,7 +160,7 @@ def empty_text(data: bytes) -> str | None:
 
 
 def folder_advice(folder: Path) -> str:
-    """Return what to pass instead of a folder that is not a SavedModel.
+    """Return advice on a folder that is not a SavedModel: what to pass instead.
 
     Args:
         folder: path of the folder.

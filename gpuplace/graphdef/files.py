@@ -23,7 +23,7 @@ MAX_BYTES = (1 << 31) - 1
 _PIECE = 1 << 20
 _MIN_UNPACKED = 1 << 28
 _MAX_RATIO = 100
-"""Maximum compression ratio of content above `_MIN_UNPACKED` bytes; gzip allows about 1000."""
+"""Maximum compression ratio of content above `_MIN_UNPACKED` bytes; gzip reaches about 1000."""
 
 
 def read_message(path: Path) -> bytes:

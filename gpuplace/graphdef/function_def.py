@@ -1,7 +1,7 @@
 """Conversion of functions built by Python to ``FunctionDef`` messages, and of messages to callable graphs.
 
 Inside a function, an input is named by node, output argument and position in it: ``mul:z:0``. Results, then arguments,
-get their lower-case names before the nodes::
+get their lower-case names before nodes do::
 
     args_0 ──> mul (Mul) ──> Identity        (args_0: float, mul_const: float) -> (identity: float)
     mul/Const ──┘                            mul = Mul(args_0, mul_const); ret identity = Identity:output:0

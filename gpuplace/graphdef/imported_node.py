@@ -323,7 +323,7 @@ def check_versions(versions: Any) -> None:
 
 
 def _is_in_order(nodes: Sequence[ImportedNode], position: Mapping[str, int]) -> bool:
-    """Return whether every node comes after its inputs already."""
+    """Return whether every node already comes after its inputs."""
     for index, node in enumerate(nodes):
         for source, _ in node.inputs:
             if position.get(source, index) >= index:

@@ -94,7 +94,7 @@ def load_graph_def(
 
     Args:
         source: as for ``open_model``.
-        tags: all tags of a SavedModel's MetaGraphDef; None: the one tagged ``serve``.
+        tags: all tags of a SavedModel's MetaGraphDef; None: the graph tagged ``serve``.
         signature: signature key: only the nodes that it needs, with calls marked for inlining; ``""``: the whole graph;
             None: the serving signature, or the whole graph of a model without signatures.
         function: name of a library function: only its body, between ``_Arg`` and ``_Retval`` nodes, with calls marked
@@ -191,7 +191,7 @@ def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
 
 
 def _check_has_nodes(message: Any, path: Path, data: bytes) -> None:
-    """Raise DataLossError for another message whose bytes can be parsed as a GraphDef."""
+    """Raise DataLossError for another message whose bytes also parse as a GraphDef."""
     if not isinstance(message, GraphDef):
         return
     nodes = message.node[:_SAMPLE]
@@ -319,8 +319,8 @@ def load_placement_graph(
     Args:
         source: as for ``load_graph_def``.
         catalogue: op catalogue; None: that of ``release``.
-        release: see ``gpuplace.release``; None: that of the process, or the one that wrote the graph. tags, signature,
-            function, clear_devices: as for ``load_graph_def``.
+        release: see ``gpuplace.release``; None: the process's release, or the release that wrote the graph. tags,
+            signature, function, clear_devices: as for ``load_graph_def``.
         inline_all: whether all calls are inlined, as ``do_function_inlining`` requests.
 
     Raises:

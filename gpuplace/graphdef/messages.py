@@ -1,4 +1,4 @@
-"""TensorFlow's message classes: TensorBoard's copies, and our own of those that TensorBoard omits.
+"""TensorFlow's message classes: TensorBoard's copies, and our own copies of those that it omits.
 
 They are wire-compatible with TensorFlow's. Importing this module loads protobuf.
 

@@ -112,7 +112,7 @@ class Model:
 
     @property
     def release(self) -> str | None:
-        """Release whose rules the writer of the message followed, `"1.15"` or `"2.21"`; None if not recorded.
+        """Release whose rules the message's writer followed, `"1.15"` or `"2.21"`; None if not recorded.
 
         Source: `tensorflow_version` of the MetaGraphDef; the producer version of the GraphDef, which 1.15 ends
         (tensorflow/core/public/version.h).
@@ -169,7 +169,7 @@ class Model:
         """Return the function library of a part, a `FunctionDefLibrary`.
 
         Args:
-            part: the part.
+            part: part of this model.
         """
         return own_message(self._graph(part.tags), GraphDef).library
 
@@ -177,7 +177,7 @@ class Model:
         """Return a part of the model as keyword arguments of `gpuplace.place`, without defaults.
 
         Args:
-            part: the part.
+            part: part of this model.
         """
         options: dict[str, Any] = {"tags": part.tags} if part.tags is not None else {}
         if part.function:

@@ -1,6 +1,6 @@
 """Read the nodes of a serialised ``GraphDef`` as columns, with array operations and without an object for each node.
 
-The reader walks many nodes at the same time. Each round reads the next field of every node that has one left::
+The reader walks many nodes at once. Each round reads the next field of every node that has one left::
 
     data      0a 0e 0a 01 61 12 04 52 65 6c 75 1a 01 78 ...    node of 14 bytes: name "a", op "Relu", input "x"
     round 0   the name of each node        field 1
@@ -36,11 +36,11 @@ _BYTES = 2
 """Wire type of byte fields, in the lowest three bits of the tag. The highest bit marks a longer tag."""
 
 _BLOCK = 1 << 16
-"""Nodes that are read at a time; their arrays fit in the processor's cache."""
+"""Number of nodes read at a time; their arrays fit in the processor's cache."""
 _LEAST = 4
 """Number of blocks above which a progress bar is shown; fewer blocks finish before its delay."""
 _FEW = 64
-"""Number of nodes below which reading one node after the other is faster than a round."""
+"""Number of nodes below which reading node by node is faster than a round."""
 _PREFIX = COLOCATION_PREFIX.encode()
 
 

@@ -1,4 +1,4 @@
-"""Conversion between arrays and ``TensorProto``.
+"""Conversion between arrays and ``TensorProto`` messages.
 
 >>> proto = make_tensor_proto([[1.0, 2.0]])
 >>> make_ndarray(proto)
@@ -102,7 +102,7 @@ def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
 
     Args:
         proto: message to read.
-        first: return only a vector of this many elements, without filling in the others.
+        first: length of a vector to return instead, without filling in the other elements.
 
     Raises:
         InvalidArgumentError: type, shape and values are inconsistent.

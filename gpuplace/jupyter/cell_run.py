@@ -61,7 +61,7 @@ def _from_file(trace: TracebackType | None, filename: str) -> TracebackType | No
 
 
 def with_traceback_of(shell: Any, error: Exception) -> Exception:
-    """Return the error, prepared so that IPython shows its current traceback when a magic raises it again."""
+    """Return the error, prepared so that IPython shows its current traceback when a magic re-raises it."""
     lines = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
     error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
     return error

@@ -1,7 +1,7 @@
 """The scopes that a picture opens at first: as many as the canvas has room for with readable names.
 
-Only the layout shows how many fit: each of `Outline.steps` is accepted if the picture is not larger than the canvas.
-The result is the same for all placements of a graph, so that changing a setting folds and unfolds nothing.
+Only the layout shows how many fit, so each of `Outline.steps` is accepted if the picture fits the canvas. The result is
+the same for all placements of a graph, so that changing a setting folds and unfolds nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def first_view(
         most: the maximum number of boxes.
         lanes: whether the picture is by device.
         costs: costs of a predicted step, which boxes display.
-        left_out: number of steps to leave out at the end, for a page that needs more room than Graphviz.
+        left_out: number of steps to leave out at the end, for a page that needs more room than Graphviz does.
     """
     tree = outline(view)
     cache = _CACHE.setdefault(tree, {})
@@ -95,7 +95,7 @@ def _chosen(
             break
         if any(tree.parent[scope] not in (ROOT, *opened) for scope in step):
             continue
-        # Towers and layers are opened together; a single one is opened if there are few boxes otherwise.
+        # Towers and layers are opened together; a single one is opened only if there would be few boxes.
         for scopes in (step, step[:1]) if len(step) > 1 and shown < _FEW else (step,):
             try:
                 is_small = fits([*opened, *scopes])

@@ -6,9 +6,9 @@
     with tf.device("/gpu:1"):
         a = tf.constant([1.0, 2.0])
 
-runs the cell in a fresh default graph, on that machine, and shows the placement: picture, table and log. The names that
-the cell defines stay; the state of the process is restored. ``%placement x`` shows an existing graph, session,
-placement or file in the same way. ``%%watch_placement`` is in `watch_magic`.
+runs the cell in a fresh default graph, on that machine, and shows the placement: picture, table and log. Names that the
+cell defines stay; the state of the process is restored. ``%placement x`` shows an existing graph, session, placement or
+file in the same way. ``%%watch_placement`` is in `watch_magic`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class PlacementMagics(Magics):
     @argument("--into", metavar="NAME", help="the variable to store the placement in")
     @argument("expression", nargs="*", help="%%placement alone: a graph, session, placement or path")
     def placement(self, line: str, cell: str | None = None) -> None:
-        """Show on which device every op is placed.
+        """Show the device on which every op is placed.
 
         As a cell magic, run the cell in a fresh default graph and place the graph that it builds; the machine, the
         release and the outer default graph are not changed. As a line magic, place the value of the expression, or the

@@ -197,8 +197,8 @@ def placement_picture(
         against: an earlier placement; nodes whose device differs are marked with both devices.
         critical_path: True to mark the longest chain, by measured time with ``run_metadata``, otherwise by number of
             ops; or ``"time"``, ``"bytes"`` (copied between devices) or ``"ops"``.
-        trace: ``"inputs"`` highlights all that an op depends on, ``"consumers"`` all that depends on it, ``"both"``
-            both; boxes show how many of their nodes are highlighted, and the rest is dimmed.
+        trace: ``"inputs"`` highlights everything that an op depends on, ``"consumers"`` everything that depends on it,
+            ``"both"`` both; boxes show how many of their nodes are highlighted, and the rest is dimmed.
         of: the op of the trace, or a name scope.
         backward: whether to draw lines of gradients and updates between the layers of a model; copies between devices
             are always drawn.

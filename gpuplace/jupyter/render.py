@@ -1,4 +1,4 @@
-"""Render DOT text as SVG, PNG or PDF with ``dot`` if installed, otherwise with ``graphviz-pure``, under a time limit.
+"""Render DOT text as SVG, PNG or PDF, within a time limit, with ``dot`` if installed, otherwise with ``graphviz-pure``.
 
 ``graphviz-pure`` is a dependency of this package with its own executable, so pictures need only what pip
 installs. The environment variable GPUPLACE_DOT selects another program.

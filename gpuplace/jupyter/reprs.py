@@ -224,7 +224,7 @@ def _towers(choices: TowerChoices) -> tuple[str, str]:
 
 @_shown.register
 def _logged(log: LoggedPlacement) -> tuple[str, str]:
-    """Return nodes by device, a table of them, the picture to unfold, and the text that was not understood.
+    """Return nodes by device, a node table, the picture to unfold, and the text that was not understood.
 
     A log has no edges, so all boxes of its picture are in one row, which scrolls instead of shrinking.
     """

@@ -1,4 +1,4 @@
-"""A zoomable timeline: lanes on a canvas, with keys and search; and its static form in a saved notebook.
+"""A zoomable timeline, with lanes on a canvas, keys and search, and its static form for saved notebooks.
 
 The page receives the columns once, as bytes (`gpuplace.views.timelines.page`), and draws the visible part; a click
 sends the event's number back.
@@ -29,7 +29,7 @@ class TimelineView(ModuleWidget):
     Messages to Python: ``select`` with ``event``, a number or -1, and its ``node``; ``colour`` with one of `COLOURS`.
 
     Args:
-        timeline: the timeline; None for none yet.
+        timeline: the timeline; None if there is none yet.
         on_select: called with the name of a node that the user selects.
     """
 
@@ -56,7 +56,7 @@ class TimelineView(ModuleWidget):
         self.on_msg(self._heard)
 
     def show(self, timeline: StepTimeline | None) -> None:
-        """Show another step, or none."""
+        """Show another step, or an empty page for None."""
         self.timeline = timeline
         with self.hold_sync():
             self.selected = -1

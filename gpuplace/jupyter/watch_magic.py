@@ -5,7 +5,7 @@
     %%watch_placement
     model.fit(images, labels)
 
-TensorFlow logs them from C++, which bypasses the notebook. The cell runs in the notebook's own namespace. Below its
+TensorFlow logs devices from C++, which bypasses the notebook. The cell runs in the notebook's own namespace. Below its
 output follow the table of ops by device, the picture and the rest of the output.
 """
 

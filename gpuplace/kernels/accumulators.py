@@ -104,7 +104,7 @@ class Accumulator:
 
         Args:
             required: number of gradients to wait for.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             InvalidArgumentError: ``required`` is not positive.
@@ -187,7 +187,7 @@ class SparseAccumulator(Accumulator):
         return indices.copy(), values.copy(), np.ones(len(indices), np.int64)
 
     def _added(self, gradient: SparseGradient) -> Any:
-        """Merge the sorted rows of both."""
+        """Merge the sorted rows of two sparse gradients."""
         held, values, counts = self._sum
         coming, rows, _ = gradient
         pairs = []
@@ -324,7 +324,7 @@ class Barrier:
         Args:
             count: number of elements.
             may_be_fewer: accept fewer elements from a closed barrier.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Returns:
             Their numbers, keys, and an array for each component.
@@ -374,7 +374,7 @@ class Barrier:
             cancel_pending_enqueues: whether to drop incomplete elements.
 
         Raises:
-            CancelledError: it was closed already, with incomplete elements dropped, or they are not to be dropped now.
+            CancelledError: it was already closed with incomplete elements dropped, or this call does not drop them.
         """
         with self._monitor.lock:
             if self._is_closed and (self._cancels or not cancel_pending_enqueues):

@@ -74,7 +74,7 @@ class StepRendezvous(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepLimits:
-    """Limits on the waits of a step, besides its session, and its exchange with other tasks."""
+    """Limits on a step's waits, apart from its session's, and its exchange with other tasks."""
 
     cancellation: Cancellation | None = None
     """Cancellation of the step, if several threads run it."""
@@ -124,8 +124,7 @@ _HEARS_SIGNALS_S = 0.1
 def acquire(lock: threading.Lock) -> None:
     """Wait for a lock so that Ctrl-C ends the wait.
 
-    Python would handle a signal that arrives just before the wait only after the wait, so the main thread wakes up now
-    and then.
+    Python would handle a signal that arrives just before the wait only after it, so the main thread wakes occasionally.
 
     Args:
         lock: lock to acquire.
@@ -161,7 +160,7 @@ class Wait:
 
         Args:
             session: cancellation of the session.
-            give_up: called on cancellation, maybe in another thread; it calls ``end``.
+            give_up: called on cancellation, possibly in another thread; it calls ``end``.
 
         Raises:
             DeadlineExceededError: the step's deadline has passed.

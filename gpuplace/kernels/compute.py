@@ -71,7 +71,7 @@ class KernelContext:
 class OpTraits:
     """Properties of an op's computation, on every device; a plan assumes nothing that an op does not declare.
 
-    The ``OpDef`` says whether an op is stateful or takes references; ``kernels.work`` has its amount of work.
+    The ``OpDef`` states whether an op is stateful or takes references; ``kernels.work`` has its amount of work.
     """
 
     fresh: bool = False

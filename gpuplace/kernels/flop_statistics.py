@@ -5,14 +5,14 @@
 0
 
 TensorFlow's profiler uses these numbers; predicted times use ``gpuplace.kernels.work`` instead. For convolutions and
-matrix products the two agree, although the formula here does not check the right matrix. Elsewhere they differ: the
+matrix products, both agree, although the formula here does not check the right matrix. Elsewhere they differ: the
 profiler counts a logarithm, a quotient and a power as one operation, while ``Work`` counts the operations of a
 processor. A sum of n numbers is n - 1 operations here and n there. Pooling and the gradients of convolutions are
 counted here by closed formulas that ignore windows at the border. Some op types, such as ``Relu`` and ``AddV2``, have
 no formula.
 
 Source: tensorflow/python/profiler/internal/flops_registry.py, python/ops/math_ops.py and nn_ops.py, release 1.15
-(which op types have one, which shapes are asked for, the numbers).
+(which op types have one, which shapes are read, the numbers).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A kernel registration: an op, a device type, and the attribute values that it supports.
 
-A registration is a row of the catalogue. It says where an op can be placed and which arguments stay in host memory. The
-function that computes the op is registered separately (``compute``).
+A registration is a row of the catalogue. It states where an op can be placed and which arguments stay in host memory.
+The function that computes the op is registered separately (``compute``).
 
 >>> row = parse_kernel("AddN", "DEFAULT T=int32 host:inputs,sum")
 >>> row.admits({"T": as_dtype("int32")}), row.admits({"T": as_dtype("float32")})
@@ -40,13 +40,13 @@ class KernelDef:
     device_type: str
     """``CPU``, ``GPU``, ..., or ``DEFAULT``."""
     constraints: tuple[Constraint, ...] = ()
-    """All must hold; for a list attribute, for each element. Types are ``DType``, strings are bytes."""
+    """All must hold, for a list attribute for each element. Types are ``DType``, strings are bytes."""
     host_memory_args: frozenset[str] = frozenset()
-    """Inputs and outputs that are in host memory whatever the device type."""
+    """Inputs and outputs that are in host memory on any device type."""
     label: str = ""
-    """Only nodes whose ``_kernel`` attribute says so get a row with a label."""
+    """Label; only nodes whose ``_kernel`` attribute names it get the row."""
     priority: int = 0
-    """Higher goes first when a node's device type is chosen."""
+    """Device types of higher priority are chosen first for a node."""
 
     def admits(self, attrs: Mapping[str, Any]) -> bool:
         """Return whether a node's attributes satisfy the constraints.
@@ -156,7 +156,7 @@ def _parse_names(text: str) -> frozenset[str]:
 
 @cache
 def _parse_constraint(text: str) -> Constraint:
-    """Equal constraints share an object; there are few distinct ones."""
+    """Return a constraint; equal ones share an object, as few are distinct."""
     name, equals, values = text.partition("=")
     if not equals:
         raise ValueError(f"{text!r} is neither a constraint nor host:, priority: or label:")

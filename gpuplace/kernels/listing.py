@@ -1,4 +1,4 @@
-"""Kernel rows for readers: which op runs where, for which types, and which op can never run on a device type.
+"""Kernel rows for readers: which op runs where, for which types, and which ops can never run on a device type.
 
 >>> for row in kernel_rows("Rank", "1.15")[:2]:
 ...     print(row.device_type, row.constraints or "any type", row.host_memory)
@@ -42,7 +42,7 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class DeviceGap:
-    """A restriction of an op on a device type that holds whatever its other attributes are."""
+    """A restriction of an op on a device type that holds for any values of its other attributes."""
 
     op: str
     device_type: str

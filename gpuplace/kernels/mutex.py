@@ -1,7 +1,7 @@
 """A lock that is held by one execution at a time, in the same or another step.
 
-Waiting executions get the lock in order. A value holds the lock; when the value is freed, also in a step that fails,
-the lock is released.
+Waiting executions get the lock in order. A value holds the lock; when the value is freed, even in a failed step, the
+lock is released.
 
 Source: tensorflow/core/kernels/mutex_ops.cc, release 1.15 (sentence).
 """

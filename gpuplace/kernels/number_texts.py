@@ -24,7 +24,7 @@ def number_of(text: bytes, dtype: DType) -> int | float:
     (-12, 16.0, 1000.0)
 
     Args:
-        text: the text.
+        text: text to parse.
         dtype: an integer or floating-point type.
 
     Returns:

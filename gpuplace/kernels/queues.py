@@ -1,8 +1,8 @@
 """Queues of tuples of tensors: first in first out, shuffled, padded, or by priority.
 
 Each operation on a queue is an attempt. Attempts to enqueue and attempts to dequeue wait in two lines. Each new attempt
-makes the first ones in both lines proceed until neither can, so no attempt overtakes another. An attempt for many
-elements takes or adds them as they become available::
+makes the first attempts in both lines proceed until neither can, so none overtakes another. An attempt for many
+elements takes or adds elements as soon as it can::
 
     enqueue attempts   [e3 of 4 left] [e4]            the first one puts what there is room for
     elements           e1 e2 .....................    capacity
@@ -157,7 +157,7 @@ class Queue:
 
         Args:
             element: an array for each component.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             InvalidArgumentError: a shape does not match.
@@ -205,7 +205,7 @@ class Queue:
         Args:
             count: number of elements.
             may_be_fewer: accept fewer elements from a closed queue.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             InvalidArgumentError: the count is negative, or element shapes are not declared.
@@ -260,7 +260,7 @@ class Queue:
 
         Args:
             cancel_pending_enqueues: close at once and fail waiting enqueues; otherwise close after them.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
 
         Raises:
             CancelledError: it was closed already, or the wait was cancelled.

@@ -53,7 +53,7 @@ INITIALIZE_HINT = "run its initializer first, for example session.run(tf.global_
 
 
 LARGE_BYTES = 16 << 10
-"""Bytes; for smaller values, a new array is cheaper than checking for other references to the old one."""
+"""Size in bytes below which a new array is cheaper than checking for other references to the old one."""
 
 
 class VariableStorage:
@@ -66,7 +66,7 @@ class VariableStorage:
         device: full name of the device that holds it, "" if unknown.
         container: the resource container.
         is_resource: whether it is a resource variable, for error messages.
-        lock: held while the value is replaced; ops that change a part of the value hold it themselves.
+        lock: held while the value is replaced; ops that change part of the value acquire it themselves.
     """
 
     __slots__ = ("_value", "container", "device", "dtype", "is_resource", "lock", "name", "shape")
@@ -221,7 +221,7 @@ def change(
 
 
 def _are_own(values: list[Any]) -> list[bool]:
-    """Return for each large array whether the list has the only reference to its memory."""
+    """Return whether the list has the only reference to the memory of each large array."""
     return [
         value.nbytes >= LARGE_BYTES
         and sys.getrefcount(value) <= _REFERENCES

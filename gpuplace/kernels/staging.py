@@ -24,11 +24,11 @@ class Monitor:
         self._waiting: dict[Wait, tuple[Callable[[], bool], list[OpError], str | None]] = {}
 
     def when(self, try_it: Callable[[], bool], cancellation: Cancellation, line: str | None = None) -> None:
-        """Wait until ``try_it``, called with the lock held, succeeds and returns True.
+        """Wait until ``try_it``, called with the lock held, returns True.
 
         Args:
             try_it: performs the operation if possible.
-            cancellation: cancellation of the session.
+            cancellation: ends the wait with the session.
             line: operations of the same line complete in order; None: as soon as possible.
 
         Raises:

@@ -20,7 +20,7 @@ from gpuplace.kernels.number_texts import number_of
 from gpuplace.shapes import TensorShape, brackets
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
-"""Stand for a column of a file."""
+"""Values that stand for a column of a file."""
 
 
 class Table:

@@ -21,11 +21,11 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def merged(one: TensorShape, other: TensorShape) -> TensorShape:
-    """Return the shape that matches both.
+    """Return the shape that matches two shapes.
 
     Args:
-        one: a shape.
-        other: another one.
+        one: one of the shapes.
+        other: the other shape.
 
     Raises:
         InvalidArgumentError: the shapes are incompatible.
@@ -132,7 +132,7 @@ class TensorList:
         return TensorList(sums, self.element_dtype, self.element_shape.merge_with(other.element_shape))
 
     def known_shape(self, declared: TensorShape, elements: Sequence[Any]) -> TensorShape:
-        """Return what is known about the shape of all elements, from declarations and elements.
+        """Return the known shape of all elements, from declarations and elements.
 
         Args:
             declared: another declared shape.

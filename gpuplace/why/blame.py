@@ -1,7 +1,7 @@
 """Why nodes are not on a GPU: their verdicts, ranked by how many nodes and bytes each cause keeps away.
 
-Nodes whose verdicts name the same rule and the same fact share a row, even if their requested devices differ only by a
-number, as those of towers do. Nodes that only follow others have a row next to the one they follow::
+Nodes whose verdicts name the same rule and fact share a row, even if their requested devices differ in number, as
+towers' do. Nodes that only follow other nodes have a row next to those nodes' row::
 
     x (Const int32) ──follows──> p (Pow int32) <──colocated── n (Neg float)
 
@@ -38,7 +38,7 @@ from gpuplace.why.verdict import lacking_types, verdicts_of
 _SHOWN_TYPES = 8
 _SHOWN_DEVICES = 4
 _MAX_OUTPUTS = 1 << 16
-"""Limit of outputs whose sizes are computed, in a graph without nodes; each node and edge allows one more."""
+"""Maximum number of computed output sizes in a graph without nodes; each node and edge allows one more."""
 
 _FOLLOWED = {
     Rule.GENERATOR: "follows its consumers",
@@ -80,7 +80,7 @@ class BlameRow:
     followers: int
     """Number of further nodes, in separate rows, that follow the nodes of this row."""
     nbytes: int
-    """Total size of the nodes' outputs in bytes, as far as known."""
+    """Total known size of the nodes' outputs in bytes."""
     unsized: int
     """Number of nodes with an output of unknown size."""
     example: str
@@ -377,7 +377,7 @@ class _Blamer:
         return text.replace(f"'{request}'", _listed(devices), 1) if len(devices) > 1 else text
 
     def _sizes(self, row: np.ndarray, rows: int) -> tuple[list[int], list[int]]:
-        """Return for each row the known bytes, as exact integers, and the number of nodes with an unknown size."""
+        """Return each row's known bytes, as exact integers, and its number of nodes with an unknown size."""
         nbytes, unsized = [0] * rows, [0] * rows
         tensor_shape: Any = above("gpuplace.cost.shapes.graph_shapes", "graph_shapes")(
             self.graph, self.placement.placer.catalogue
@@ -398,7 +398,7 @@ class _Blamer:
         return nbytes, unsized
 
     def _involved(self, row: np.ndarray, rows: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Return for each row the op types, most frequent first, and the dtypes in the nodes' signatures."""
+        """Return each row's op types, most frequent first, and the dtypes in its nodes' signatures."""
         signatures = self.placement.graph.signatures
         width = len(signatures)
         keys, counts = np.unique(row * width + self.graph.signature[self.away], return_counts=True)

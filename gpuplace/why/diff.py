@@ -28,7 +28,7 @@ _SHOWN = 6
 
 
 class Move(NamedTuple):
-    """A node that has another device in the second placement, with the verdict on it in both."""
+    """A node that has another device in the second placement, with both verdicts on it."""
 
     node: str
     before: str

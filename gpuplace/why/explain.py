@@ -365,7 +365,7 @@ class _MergeListener:
     def _reasons(
         self, part: set[int], other: int, theirs: Member, lacking: list[str], *, asks: bool
     ) -> list[str]:
-        """Describe what the other group's nodes contribute: missing kernels and requests."""
+        """Describe the other group's contribution: missing kernels and requests."""
         placement, names = self.placement, self.placement.graph.names
         culprits = [n for n in sorted(part) if set(lacking) - dict(placement.facts_of(n).supported).keys()]
         lacks = f"has no {' or '.join(lacking)} kernel"
@@ -393,7 +393,7 @@ class _MergeListener:
         return [node for node, name in own.items() if name != ANY and name.is_compatible(requested)]
 
     def _reason(self, merge: Merge) -> str:
-        """Return in short why a merge was given up."""
+        """Return briefly why a merge was given up."""
         reason = (merge.conflict or "").removeprefix("because ").rstrip(".")
         before = (merge.before_first, merge.before_second)
         if reason.startswith("no device type"):

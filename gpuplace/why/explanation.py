@@ -38,7 +38,7 @@ class Step:
     cause: str | None
     """The other node that made the rule apply, if there is one."""
     note: str
-    """One sentence about what happened."""
+    """One sentence about its effect."""
 
     def __str__(self) -> str:
         return f"{self.rule.value}: {_devices_text(self.before)} -> {_devices_text(self.after)}, {self.note}"
@@ -65,7 +65,7 @@ class Explanation:
     because: str
     """The verdict as a sentence: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `follows m`."""
     held_by: str
-    """The cause that would keep the node here otherwise: `v/Assign, tied to it, asks for '/gpu:1'`; "" if none would.
+    """The cause that would otherwise keep the node here: `v/Assign, tied to it, asks for '/gpu:1'`; "" if none would.
     """
     steps: tuple[Step, ...]
     remedies: tuple[Remedy, ...]
@@ -78,7 +78,7 @@ class Explanation:
     If `decided_by` is the node itself or outside the group, the bindings to the first visited member.
     """
     refused: str | None = None
-    """TensorFlow's error if it rejects the graph; `device` is then where the node would go otherwise."""
+    """TensorFlow's error if it rejects the graph; `device` is then where the node would otherwise go."""
 
     @property
     def anyway(self) -> bool:

@@ -105,7 +105,7 @@ def other_types(
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return attributes for which another value alone would give a signature a kernel, with those values.
 
-    Strings are left out because no other dtype holds them.
+    Strings are left out because no other dtype can hold them.
     """
     alternatives: dict[str, set[str]] = {}
     label = fact.attrs.get("_kernel", b"")

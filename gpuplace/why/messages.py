@@ -85,7 +85,7 @@ def _error_of(placement: Placed, fault: AnyFault) -> OpError:
 
 
 def _attached(placement: Placed, node: int, message: str) -> str:
-    """Append to a message the node that TensorFlow names below it."""
+    """Append the node that TensorFlow names below a message."""
     name = placement.graph.names[node]
     if placement.release in OLD_RELEASES:
         defaults = placement.facts_of(node).attrs
@@ -115,7 +115,7 @@ def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[s
 
 
 def _variable_around(placement: Placed, node: int) -> str:
-    """Return the variable that a node initializes, assigns or reads (what the program wrote); "" for other nodes."""
+    """Return the variable that a node initializes, assigns or reads, as the program knows it; "" for other nodes."""
     graph = placement.graph
     path = graph.names[node].rpartition("/")[0]
     while path:
@@ -335,7 +335,7 @@ def _recursion(stack: Sequence[faults.Frame]) -> OpError:
 
 
 def _inside(placement: Placed, node: int, error: OpError) -> OpError:
-    """Return the error of a node inside a called function, with its own message, and the call among its facts."""
+    """Return the error of a node inside a called function, with its own message and the call as a fact."""
     name, function = placement.graph.names[node], placement.graph.inspections[node].function
     within = (f"{name} calls {function}", *filter(None, [error.facts.get("inside")]))
     facts = {**error.facts, "inside": ", where ".join(within)}

@@ -1,4 +1,4 @@
-"""Find nodes by what people type: the end of a name, a name scope, a regular expression, or a misspelled name.
+"""Find nodes by typed text: the end of a name, a name scope, a regular expression, or a misspelled name.
 
 >>> names = ["tower/conv1/Conv2D", "tower/conv2/Conv2D", "loss"]
 >>> named_by("conv1/Conv2D", names), named_by("tower/conv2", names), named_by("conv[12]/", names)
@@ -26,7 +26,7 @@ _SPECIALS = re.compile(r"[\[\](){}*+?|^$\\]")
 
 
 class UnknownNameError(NotFoundError, KeyError):
-    """No node or name scope has this name; the message lists similar names."""
+    """Error for a name that no node or scope has; the message lists similar names."""
 
     __str__ = NotFoundError.__str__
 
@@ -50,7 +50,7 @@ def named_by(text: str, names: Sequence[str]) -> list[int]:
     """Return the nodes that a text refers to, for a text that is not itself a node's name.
 
     The first interpretation with a match counts: names that end in ``/text``; names in the scope of that name, or in a
-    scope whose name ends in it; names that the text matches as a regular expression.
+    scope whose name ends in it; names that match the text as a regular expression.
 
     Args:
         text: the text that the user typed.

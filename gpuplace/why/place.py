@@ -52,7 +52,7 @@ def place_again(
     soft_switch: str = SOFT_FIELD,
     **options: Unpack[PlacingOptions],
 ) -> Placement:
-    """Place a graph on any machine with an existing placer; see `place_graph`.
+    """Place a graph on any machine with its existing placer; see `place_graph`.
 
     Args:
         placer: the graph's placer.

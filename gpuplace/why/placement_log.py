@@ -10,7 +10,7 @@ release  a line                                        order of lines
 2.21     the same                                      the same
 =======  ============================================  ==============================================
 
-Reverse post-order is worked out by `gpuplace.placer.edge_order`.
+`gpuplace.placer.edge_order` computes the reverse post-order.
 
 >>> from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 >>> print(device_mapping(DeviceSet([DeviceAttributes("/job:localhost/replica:0/task:0/device:CPU:0")]), "1.15"), end="")

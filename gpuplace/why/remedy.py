@@ -146,7 +146,7 @@ class _Search:
         tied = bindings.nodes_of(int(bindings.component[node]))
         own_nodes = {node, *requesters}
         beyond = [n for n in tied if self.graph.device[n] and n not in own_nodes]
-        # A node of the same `with` block is changed with it, though its own request may yield.
+        # A node in the same `with` block changes with it, though its own request may yield.
         groups = (
             [[node, *requesters], requesters]
             if self.graph.device[node]

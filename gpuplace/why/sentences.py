@@ -203,7 +203,7 @@ class Sentences:
 
 
 def _codes(*columns: np.ndarray) -> np.ndarray:
-    """[rows] int64: equal where all columns are equal. Columns hold integers from -1 upwards."""
+    """[rows] int64 codes, equal where all columns are equal. Columns hold integers from -1 upwards."""
     codes = np.zeros(len(columns[0]), dtype=np.int64)
     size = 1
     for column in columns:

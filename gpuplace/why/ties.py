@@ -25,7 +25,7 @@ RULE_OF_BINDING = {
 
 
 def name_text(name: ParsedName) -> str:
-    """Return a full device name, with the index also when there is no type (`to_string` omits it then)."""
+    """Return a full device name, with the index even if there is no type (`to_string` then omits it)."""
     lone = f"/device:*:{name.id}" if name.type is None and name.id is not None else ""
     return name.to_string() + lone
 

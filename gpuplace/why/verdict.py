@@ -40,7 +40,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.why.rules import RULES, Rule
 
 RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
-"""How a group that follows another got its device -> the rule."""
+"""How a following group got its device -> the rule."""
 
 _NUMBER = {rule: number for number, rule in enumerate(RULES)}
 
@@ -130,7 +130,7 @@ class _VerdictBuilder:
         return Verdicts(rule, self._culprits(rule, assigned))
 
     def _base(self) -> np.ndarray:
-        """Return for each group, [groups], the rule that its constraints alone imply."""
+        """Return the rule, [groups], that each group's constraints alone imply."""
         placed = self.placed
         assert placed.partition is not None
         return np.array(
@@ -293,7 +293,7 @@ class _VerdictBuilder:
         return culprit
 
     def _first_of_group(self, applies: np.ndarray) -> np.ndarray:
-        """Return for each node the first member of its group, in visiting order, with a True value; -1 if none."""
+        """Return, for each node, the first member of its group in visiting order with a True value; -1 for none."""
         graph, partition = self.graph, self.placed.partition
         assert partition is not None
         members = np.flatnonzero(applies)

@@ -117,7 +117,7 @@ class WhatIf:
         """Conflicts in the components recomputed so far."""
 
     def also(self, node: int) -> WhatIf:
-        """Recompute the node's component too, although nothing changes in it."""
+        """Also recompute the node's component, although nothing changes in it."""
         self._components.add(int(self.bindings.component[node]))
         return self
 
@@ -260,7 +260,8 @@ class WhatIf:
         return [source] if is_placed and (fact.is_metadata or self._is_passing(first, source)) else []
 
     def _is_passing(self, node: int, source: int) -> bool:
-        """Return whether an Identity has no request, one edge in, one out, and neighbours with equal requests."""
+        """Return whether an Identity has no request, one input and one output edge, and neighbours with equal
+        requests."""
         graph = self.graph
         out = graph.out_edges(node)
         has_sink = not out if graph.leads_to_sink is None else bool(graph.leads_to_sink[node])
@@ -327,7 +328,7 @@ def anyway(placed: Placed, node: int) -> str:
 
 
 def undone(placed: Placed, rule: Rule, culprit: int) -> WhatIf | None:
-    """Return what the placement would be without a verdict's cause; None if the cause cannot be removed.
+    """Return the placement without a verdict's cause; None if the cause cannot be removed.
 
     The result is cached, because many nodes share a culprit.
     """

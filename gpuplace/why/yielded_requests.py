@@ -1,7 +1,7 @@
 """Requests overridden by reference and resource edges, as TensorFlow logs them.
 
-A consumer that requests another device than the variable it reads is placed on the variable's device. With
-`log_device_placement`, TensorFlow reports that on stderr, before the lines of the nodes:
+A consumer that requests a different device from the variable it reads is placed on the variable's device. With
+`log_device_placement`, TensorFlow reports this on stderr, before the node lines:
 
     Ignoring device specification /device:GPU:1 for node 'u' because the input edge from 'v' is a reference connection
     and already has a device field set to /device:CPU:0
@@ -23,7 +23,7 @@ def yielded_request_notes(placement: Placed, release: str) -> list[str]:
     """Return a line for each request that an edge overrides, in the order of the consumers.
 
     Args:
-        placement: the placement.
+        placement: placed graph.
         release: the release whose wording is used.
     """
     single = placement.single

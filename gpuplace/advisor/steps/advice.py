@@ -74,7 +74,7 @@ class AdvisedDevice(NamedTuple):
     nodes_after: int
     """Number of nodes as recommended."""
     busy_before: float
-    """Seconds in which it computes per step; NaN if the program cannot be placed."""
+    """Seconds per step during which it computes; NaN if the program cannot be placed."""
     busy_after: float
     """The same as recommended."""
     peak_before: float
@@ -95,7 +95,7 @@ class Advice:
     Args:
         case: the step and its possible devices.
         choice: the recommended choice.
-        objective: the objective.
+        objective: as for `gpuplace.advise`.
         bound: lower bound of the objective.
         was_stopped: whether Ctrl-C ended the search.
         notes: further notes, one sentence each.
@@ -293,7 +293,7 @@ class Advice:
         return scope_rules(self._case.original, self.placement.devices, self._case.kept)
 
     def device_function(self) -> Callable[[Any], str]:
-        """Return a function for ``tf.device`` that produces the recommended placement around the program's own lines.
+        """Return a function for ``tf.device`` that, around the program's own lines, gives the recommended placement.
 
         Two kinds of nodes are then built differently, because TensorFlow builds them per device: gradients from several
         devices are summed on each device first, and ``tf.group`` creates a NoOp per device.
@@ -301,7 +301,7 @@ class Advice:
         return device_function(self._rules)
 
     def as_python(self) -> str:
-        """Return the device function as Python code by scope, to be put around the lines that build the graph."""
+        """Return the device function as Python code by scope, to put around the lines that build the graph."""
         return python_text(self._rules)
 
     # Results

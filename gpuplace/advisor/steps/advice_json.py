@@ -17,9 +17,9 @@ def advice_json(scorer: ChoiceScorer, choice: PlacedChoice, objective: str, boun
     """Return the JSON text; see `Advice.to_json` for its contents.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         choice: the recommended choice.
-        objective: the objective.
+        objective: as for `advise`.
         bound: lower bound of the objective.
     """
     numbers = step_problem(scorer)

@@ -1,6 +1,6 @@
-"""`gpuplace.advise`: search for a better placement of a step, for some seconds, under TensorFlow's own rules.
+"""`gpuplace.advise`: search for a better placement of a step for a few seconds, under TensorFlow's own rules.
 
-The search proposes device requests. The result is the placement that TensorFlow's placer makes of them, with its own
+The search proposes device requests. The result is the placement that TensorFlow's placer derives from them, with an
 estimate. The unchanged program is a candidate too, so the recommendation is never worse.
 
 >>> from gpuplace.graph.graph import Graph
@@ -45,9 +45,9 @@ from gpuplace.why.placement import Placement
 
 Ints = NDArray[np.int64]
 _JUDGED = 0.08
-"""Minimal fraction of the time that is left for the final estimates."""
+"""Minimum fraction of the time that is left for the final estimates."""
 _SEARCHED = 0.87
-"""Fraction of the remaining time for the search; then choices with fewer moves are looked for."""
+"""Fraction of the remaining time for the search; the rest is for choices with fewer moves."""
 _FIRST = 0.5
 """Fraction of the time for fewer moves after which identical devices are exchanged."""
 _AFTER_STOP = 0.5
@@ -56,7 +56,7 @@ _NO_TIME = "There was no time to try another placement. More seconds may find a 
 _ASSUMED = 3
 """Number of assumptions about sizes and loops that are listed."""
 _SIMPLIFIED = 60
-"""Number of moves that are tested whether they can be left out."""
+"""Number of moves tested for whether they can be left out."""
 
 
 def advise(
@@ -211,7 +211,7 @@ def _case(
 
 
 def _current_devices(candidates: Any, original: Placement) -> Ints:
-    """Return [groups] devices of the placed program, where they are possible."""
+    """Return [groups] devices of the placed program, where these are candidates."""
     current = candidates.default.copy()
     current[candidates.group] = original.devices
     is_allowed = candidates.allowed[np.arange(len(current)), current]

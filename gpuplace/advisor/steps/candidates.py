@@ -1,9 +1,8 @@
 """Candidate devices of nodes: the placer's own groups and candidates, for a graph with only the kept requests.
 
 The placer determines which nodes are bound together (by reference and resource edges, and ``_class``) and which devices
-have kernels for a whole group; this module does not recompute that. A group that contains a node which is not in the
-program, created by inlining a function or lowering a loop, keeps its device, because such a node cannot be requested by
-name.
+have kernels for a whole group; this module does not recompute that. A group keeps its device if inlining a function or
+lowering a loop created one of its nodes, because no program can request a device for that node by name.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Candidates:
     allowed: Bools
     """[groups, devices] whether TensorFlow would put the group there if requested."""
     default: Ints
-    """[groups] position of the device without requests."""
+    """[groups] position of the group's device without requests."""
 
     @property
     def is_free(self) -> Bools:
@@ -198,7 +197,7 @@ def _contradiction(error: OpError, kept: Mapping[int, str], graph: PlacementGrap
 
 
 class KeptNode(str):
-    """A node as a function in `keep` receives it: its name, with further attributes."""
+    """A node as passed to a function in `keep`: its name, with further attributes."""
 
     name: str
     """Node name."""
@@ -225,8 +224,8 @@ def kept_requests(graph: PlacementGraph, keep: Any, now: Mapping[str, str]) -> d
     Args:
         graph: the nodes.
         keep: None or False: nothing; True: all requests; a pattern (``"save/*"``), a scope (``"save"``), a compiled
-            regular expression (searched for), a function of the node's name, which is a `KeptNode`; several of them; or
-            a mapping from these to a device.
+            regular expression (searched for), a function of the node's name, which is a `KeptNode`; several of these;
+            or a mapping from these to a device.
         now: current devices of nodes, where known.
 
     Raises:

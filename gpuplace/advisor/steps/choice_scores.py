@@ -1,4 +1,4 @@
-"""Scores of choices: the step with units on other devices, by the estimate's own clock, without tables and texts.
+"""Scores of choices: the step with units on other devices, timed by the estimate's own clock, without tables or texts.
 
 Memory is estimated roughly: variables, and every tensor from its node to its last consumer, in the order of a session's
 plan, which does not depend on devices. The final evaluation of the search's results uses the allocator itself.
@@ -57,13 +57,13 @@ class _Lifetimes(NamedTuple):
     size: NDArray[np.float64]
     """Bytes."""
     first: NDArray[np.float64]
-    """Begin, as a position in the plan."""
+    """Start, as a position in the plan."""
     last: NDArray[np.float64]
     """End, as a position in the plan."""
 
 
 class ChoiceScorer:
-    """A step that is evaluated with units on any devices.
+    """A step that can be evaluated with its units on any devices.
 
     Args:
         step: an estimate of it, on the machine.
@@ -108,9 +108,9 @@ class ChoiceScorer:
         self._score_of = {}
 
     def homes(self, device_of: Ints) -> Ints:
-        """Return [groups] the device of each group if units have some devices; -1 in `device_of` leaves a unit alone.
+        """Return [groups] the device of each group for given unit devices; -1 in `device_of` leaves a unit alone.
 
-        Barriers are where `gradients` then puts them, and nodes without control are where the placer puts them.
+        Barriers are where `gradients` then puts them, and uncontrolled nodes are where the placer puts them.
         """
         homes = self.requested_homes(device_of)
         if (device_of < 0).all():
@@ -119,7 +119,7 @@ class ChoiceScorer:
         return self.barriers.place_barriers(homes)
 
     def requested_homes(self, device_of: Ints) -> Ints:
-        """Return [groups] the same without the exceptions for barriers and uncontrolled nodes."""
+        """Return `homes` without the exceptions for barriers and uncontrolled nodes."""
         of_group, allowed = self.units.of_group, self.candidates.allowed
         requested = np.where(of_group >= 0, device_of[of_group], -1)
         groups = np.arange(len(requested))
@@ -145,7 +145,7 @@ class ChoiceScorer:
         return score
 
     def rough_score(self, device_of: Ints) -> tuple[float, float]:
-        """Return the missing memory, by the sums of all tensors, and the seconds of the step; fast.
+        """Return quickly the missing memory, from sums over all tensors, and the step time in seconds.
 
         Args:
             device_of: [units] device positions.
@@ -181,10 +181,10 @@ class ChoiceScorer:
     # Memory
 
     def measure_memory(self) -> bool:
-        """Calibrate the rough memory estimate by the allocator, if GPUs are anywhere near full.
+        """Calibrate the rough memory estimate by the allocator, if a GPU is nearly full.
 
         Returns:
-            Whether that changed anything, which invalidates earlier scores.
+            Whether the calibration changed, which invalidates earlier scores.
         """
         if not self.limits or self._is_measured:
             return False

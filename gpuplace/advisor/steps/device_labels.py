@@ -1,4 +1,4 @@
-"""Labels of identical devices: of all ways to number them, choose the one that moves the fewest nodes.
+"""Labels of identical devices: of all ways to number them, the one that moves the fewest nodes.
 
 To a search, GPUs of one model are alike, so its result is often the program with towers exchanged::
 
@@ -35,9 +35,9 @@ Floats = NDArray[np.float64]
 _ROUNDING = 1e-9
 """Relative difference below which objectives are equal: the clock may sum the same times in another order."""
 _KEEPING, _OTHERS = 24, 6
-"""Maximal numbers of labelings to estimate: those that preserve the links, and all others."""
+"""Maximum numbers of labelings to estimate: those that preserve the links, and all others."""
 _EXPANDED = 20_000
-"""Maximal number of partial labelings to expand."""
+"""Maximum number of partial labelings to expand."""
 _MOST_DEVICES = 128
 """Number of devices above which a choice keeps its labels."""
 
@@ -54,16 +54,16 @@ class Allowance(NamedTuple):
 MIDWAY = Allowance(0.5, 0.1)
 """During the search: finer levels regain most of the loss."""
 FINAL = Allowance(0.05, 0.02)
-"""For a recommendation."""
+"""For the recommendation itself."""
 LOSSLESS = Allowance(0.0, 0.0)
 """For a choice whose objective must not get worse."""
 
 
 def relabelled(scorer: ChoiceScorer, device_of: Ints, allowance: Allowance, until: float) -> Ints:
-    """Return a choice with identical devices exchanged such that as few nodes move as possible.
+    """Return a choice with identical devices exchanged so that as few nodes as possible move.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] device positions; -1 for units that stay.
         allowance: acceptable loss.
         until: time limit, by ``time.perf_counter``.
@@ -78,7 +78,7 @@ def relabelled(scorer: ChoiceScorer, device_of: Ints, allowance: Allowance, unti
         better = _with_fewer_moves(scorer, choice, allowance, until)
         if better is choice:
             break
-        # Another labeling of the new choice may move fewer nodes, but it must not cost anything more.
+        # Another labeling of the new choice may move fewer nodes, but must not cost any more.
         choice, allowance = better, LOSSLESS
     return choice
 
@@ -104,10 +104,10 @@ def _with_fewer_moves(scorer: ChoiceScorer, device_of: Ints, allowance: Allowanc
 
 
 def without_idle(scorer: ChoiceScorer, device_of: Ints) -> Ints:
-    """Return a choice without the units that it puts where the program has them.
+    """Return a choice without the units that are already where it puts them.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] device positions; -1 for units that stay.
     """
     of_group = scorer.units.of_group
@@ -121,7 +121,7 @@ def moved_nodes(scorer: ChoiceScorer, device_of: Ints) -> int:
     """Count the nodes that a choice moves: those that the step runs, and those that follow them.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] device positions; -1 for units that stay.
     """
     moves = (scorer.units.of_group >= 0) & (scorer.homes(device_of) != scorer.stay)
@@ -159,7 +159,7 @@ def homes_of_units(scorer: ChoiceScorer) -> Ints:
     """Return the device of each unit in the program: [units] device positions; -1 if it is on several.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
     """
     of_group, stay = scorer.units.of_group, scorer.stay
     units = len(scorer.units.names)
@@ -183,7 +183,7 @@ def device_kinds(scorer: ChoiceScorer) -> list[Hashable]:
     """Return [devices] a key that is equal for interchangeable devices; the client's own device has a unique key.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
     """
     models, devices = scorer.step.machinery.models, scorer.candidates.placement.device_set
     return [
@@ -201,7 +201,7 @@ def device_kinds(scorer: ChoiceScorer) -> list[Hashable]:
 def labellings(
     stays: Floats, kinds: Sequence[Hashable], machinery: Machinery | None = None
 ) -> Iterator[Ints]:
-    """Yield labels of devices, those that let the most nodes stay first.
+    """Yield device labels, starting with those that let the most nodes stay.
 
     >>> [labels.tolist() for labels in labellings(np.array([[0.0, 0, 3], [0, 9, 5], [0, 4, 0]]), ("CPU", "GPU", "GPU"))]
     [[0, 1, 2], [0, 2, 1]]
@@ -215,7 +215,7 @@ def labellings(
     is_alike = np.array([[kind == other for other in kinds] for kind in kinds], dtype=bool)
     cost = np.where(is_alike, stays.max(initial=0.0) - stays, np.inf)
     price, prize = _prices(cost)
-    # Reduced costs: what a label costs beyond the best labeling.
+    # Reduced costs: a label's cost beyond the best labeling.
     over = np.maximum(cost - price[:, None] - prize[None, :], 0.0)
     # Label the devices with the fewest possible labels first.
     order = sorted(range(devices), key=lambda device: (int(is_alike[device].sum()), device))
@@ -287,8 +287,8 @@ def _way(machinery: Machinery, source: int, target: int) -> tuple[tuple[int, ...
 
 
 def _prices(cost: Floats) -> tuple[Floats, Floats]:
-    """Return dual prices of rows and columns, which add up to the cost of the best assignment, and to at most each
-    entry.
+    """Return dual prices of rows and columns: all add up to the cost of the best assignment, and each pair to at most
+    its entry.
 
     >>> rows, columns = _prices(np.array([[4.0, 1.0], [2.0, 3.0]]))
     >>> float(rows.sum() + columns.sum())

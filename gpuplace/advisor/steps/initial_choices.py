@@ -21,7 +21,7 @@ def first_choices(scorer: ChoiceScorer) -> Iterator[Ints]:
     """Yield [units] devices, -1 for units that stay; the simplest choices first.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
     """
     units = len(scorer.units.names)
     machinery, placement = scorer.step.machinery, scorer.candidates.placement
@@ -48,7 +48,7 @@ def homes_of_variables(scorer: ChoiceScorer, device_of: Ints) -> Iterator[Ints]:
     """Yield a choice with its variables on the CPU, on one GPU, or spread over GPUs by size.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices.
     """
     units = scorer.units
@@ -74,7 +74,7 @@ def units_at(scorer: ChoiceScorer, homes: Ints) -> Ints:
     """Return [units] the device with most of a unit's work.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         homes: [groups] devices.
     """
     step, units = scorer.step, scorer.units

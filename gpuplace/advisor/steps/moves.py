@@ -34,9 +34,9 @@ GIVEN_UP = 0.002
 _LEAST = 1e-3
 """Relative difference below which nothing is reported."""
 _NAMED = 3
-"""Number of names of a list that are shown."""
+"""Number of names shown from a list."""
 _NUMBERED = re.compile(r"(.*?)_?\d+")
-"""A name that ends with a number, as those of towers and layers."""
+"""A name that ends with a number, like those of towers and layers."""
 
 
 class Move(NamedTuple):
@@ -47,7 +47,7 @@ class Move(NamedTuple):
     source: str
     """Short name of the current device; several are separated by commas."""
     target: str
-    """Short name of the new device, likewise."""
+    """The same for the new device."""
     nodes: tuple[str, ...]
     """Nodes of the step that move."""
     saves: float
@@ -60,10 +60,10 @@ def simplified(scorer: ChoiceScorer, device_of: Ints, enough: float, most: int, 
     """Return a choice without the moves that save next to nothing.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices.
         enough: objective that is good enough, in seconds, or bytes for ``"memory"``.
-        most: maximal number of moves to test.
+        most: maximum number of moves to test.
         until: time limit, by ``time.perf_counter``.
     """
     score = scorer.score(device_of)
@@ -89,7 +89,7 @@ def moves_of(scorer: ChoiceScorer, device_of: Ints, most: int) -> tuple[Move, ..
     """Return the moves of a choice, largest saving first.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices; -1 for units that stay.
         most: number of moves for which the saving is computed.
     """
@@ -166,7 +166,7 @@ class _Facts:
 
 
 def _reason(scorer: ChoiceScorer, whole: _Facts, without: _Facts, members: Ints, is_alone: bool) -> str:
-    """Return what would be worse if some nodes had stayed; `is_alone` states that no other region moves."""
+    """Return the loss if some nodes had stayed; `is_alone` states that no other region moves."""
     labels = scorer.candidates.placement.device_labels
     total = max(without.score.step_time, 1e-12)
     worse = []
@@ -235,7 +235,7 @@ def moved_regions(scorer: ChoiceScorer, device_of: Ints, scopes: _Scopes | None 
     """Return the fewest regions that cover all moves; regions of one scope and target are merged.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices; -1 for units that stay.
         scopes: scopes of the step, if known.
     """
@@ -282,7 +282,7 @@ def regions_together(scorer: ChoiceScorer, device_of: Ints) -> list[MovedRegions
     """Return the moves, with regions of towers that move alike, or exchange devices, merged.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         device_of: [units] devices; -1 for units that stay.
     """
     scopes = _Scopes(scorer)
@@ -370,7 +370,7 @@ class _Scopes:
         return key
 
     def _ways(self, moved: MovedRegions) -> list[tuple[int, int]]:
-        """Return the pairs of different GPUs from and to which regions move, if all go to one."""
+        """Return (source, target) of the moves between different GPUs, if all regions go to one GPU."""
         target = moved.targets[0]
         if len(moved.targets) > 1 or not self.is_gpu[target]:
             return []

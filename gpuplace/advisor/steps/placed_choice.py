@@ -1,7 +1,7 @@
 """Final evaluation of a choice: the graph placed with its requests, and the estimate of that placement.
 
-The rough memory estimate suffices if GPUs are far from full; otherwise the allocator of each simulated GPU is run, as
-`StepEstimate.memory` does.
+The rough memory estimate suffices if GPUs are far from full; otherwise each simulated GPU's allocator runs, as in
+`StepEstimate.memory`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def is_predicted(scorer: ChoiceScorer, step: StepEstimate) -> bool:
     """Whether the allocators' peaks are known; they are unknown if a variable has no initial value.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         step: the estimate of a placement.
     """
     return not step.memory.unknown or not scorer.limits

@@ -12,8 +12,8 @@ other numbers::
 
 Nodes created in a group with a sum, such as those after its barrier, go with the sum.
 
-Barriers, the NoOps by which an op's gradients wait for each other, request the device that all nodes they wait for
-request, or none if these request several devices; no function of ``tf.device`` is called for them.
+Barriers are the NoOps by which an op's gradients wait for each other. They request the device that all nodes they wait
+for request, or none if there are several; no ``tf.device`` function is called for them.
 
 Nor is one called for nodes created within ``tf.device(None)``, or for the value of a resource variable that is cached
 for a loop; without a request, these uncontrolled nodes are where the placer puts them.
@@ -66,7 +66,7 @@ def gradient_barriers(graph: PlacementGraph) -> dict[int, list[int]]:
 
 
 def uncontrolled_nodes(graph: PlacementGraph) -> list[int]:
-    """Return nodes without a request for which no device function is called: cached values, and within
+    """Return nodes without a request for which no device function is called: cached values, and nodes within
     ``tf.device(None)``.
 
     The latter can be recognized only in a `Graph`.
@@ -189,7 +189,7 @@ class Rebuilding:
         return "" if node in self._in_group else self._requests[node]
 
     def _roots(self, names: Mapping[int, str]) -> dict[int, int]:
-        """Return each sum, and each node created with one, with the node in whose group it is; itself for none.
+        """Map each sum, and each node created with one, to the node whose group it is in; to itself for none.
 
         Args:
             names: names of the sums of gradients from several devices.
@@ -217,7 +217,7 @@ def _shared(requests: Sequence[str], nodes: Sequence[int]) -> str | None:
 
 
 def _leaders(graph: PlacementGraph) -> dict[int, int]:
-    """Return each node with the other node whose group it is in."""
+    """Map each node in another node's group to that node."""
     leaders = {}
     for node, group in zip(graph.class_node.tolist(), graph.class_group.tolist(), strict=True):
         leader = int(graph.group_node[group])

@@ -1,6 +1,6 @@
 """Devices by name scope, in the fewest and shortest names, and Python code that requests them.
 
-A rule names a scope or an op, and applies to everything below it (``tower_1`` for ``tower_1/x`` and ``tower_1/x/y``).
+A rule names a scope or an op and applies to everything below it (``tower_1`` for ``tower_1/x`` and ``tower_1/x/y``).
 The longest matching rule applies to an op; without one, or if it is None, the op keeps the program's request. The
 shortest list of names is computed in one pass over the tree of names, from the leaves up: the cost of the rules below a
 name, for each device that may be inherited there::
@@ -12,7 +12,7 @@ Requests alone do not determine devices, so the rules are tested with the placer
 must request its device, and the rules are computed again. The same happens when sums of gradients get other names.
 
 Source: tensorflow/python/framework/ops.py, release 1.15 (a function of ``tf.device`` is called for each op, after
-all devices within; an op within ``colocate_with`` has the device of that one), variables.py (initial values are made
+all devices within; an op within ``colocate_with`` has the other op's device), variables.py (initial values are made
 within ``tf.device(None)``, in the group of their variable).
 """
 
@@ -36,7 +36,7 @@ from gpuplace.why.placement import Placement
 Rules = dict[str, str | None]
 """Scope (``""`` for all) or op to device; None keeps the program's request."""
 _ROUNDS, _FREE_ROUNDS = 40, 8
-"""Maximal number of rounds, and the round from which sums of gradients must request their devices."""
+"""Maximum number of rounds, and the round from which sums of gradients must request their devices."""
 _QUOTES = 4
 """Characters of a name in a list in addition to its own."""
 _WIDTH = 112
@@ -91,7 +91,7 @@ def scope_rules(original: Placement, required: NDArray[np.int64], kept: Mapping[
 
 
 def _follows(graph: PlacementGraph, node: int, has_moved: NDArray[np.bool_]) -> bool:
-    """Whether a node may be one that ``tf.group`` creates, which requests the device of its inputs, and these move."""
+    """Whether ``tf.group`` may have created a node, which then requests the device of its inputs, and these move."""
     return graph.op_type(node) == "NoOp" and any(has_moved[graph.src[edge]] for edge in graph.in_edges(node))
 
 
@@ -109,7 +109,7 @@ def _colocated(original: Placement) -> NDArray[np.bool_]:
 
 
 def device_by(rules: Mapping[str, str | None], name: str) -> str | None:
-    """Return the device of an op by some rules.
+    """Return the device that rules give an op.
 
     >>> rules = {"tower_1": "/gpu:1", "tower_1/x": "/cpu:0"}
     >>> device_by(rules, "tower_1/fc/w"), device_by(rules, "tower_1/x"), device_by(rules, "loss")
@@ -183,7 +183,7 @@ def device_function(rules: Rules) -> Callable[[Any], str]:
     """Return a function for ``tf.device``.
 
     Args:
-        rules: the rules.
+        rules: scope or op to device.
     """
 
     def advised_device(op: Any) -> str:
@@ -196,7 +196,7 @@ def python_text(rules: Rules) -> str:
     """Return the device function as Python code.
 
     Args:
-        rules: the rules.
+        rules: scope or op to device.
     """
     scopes: dict[str | None, list[str]] = {}
     for scope, device in sorted(rules.items(), key=lambda rule: (str(rule[1]), rule[0])):

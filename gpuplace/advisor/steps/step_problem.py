@@ -1,9 +1,9 @@
 """A step as a `Problem`: node costs on each kind of device, tensors between nodes, and links.
 
-A group of the problem is a unit, split where candidate devices differ. Seconds are those of all executions of a node;
-back edges of loops are left out. Tensors that a GPU node writes or reads in host memory are marked, because they take
-another route, or none. Lower bounds (critical path, and work divided among all devices) ignore copies and put every
-node on its fastest device.
+A group of the problem is a unit, split where candidate devices differ. Times are the seconds of all executions of a
+node; back edges of loops are left out. Tensors that a GPU node writes or reads in host memory are marked, because they
+take another route, or none. Lower bounds (critical path, and work divided among all devices) ignore copies and put
+every node on its fastest device.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StepProblem:
         """Return [units] devices of a split of the problem's nodes; -1 for units that stay.
 
         Args:
-            scorer: scorer of the step.
+            scorer: step to evaluate.
             device_of: [nodes of the problem] devices of the problem.
         """
         where = np.array(self.devices, dtype=np.int64)[device_of]
@@ -55,7 +55,7 @@ class StepProblem:
         group = scorer.candidates.group[scorer.step.part.nodes[self.nodes]]
         free = scorer.candidates.is_free[group]
         choices = scorer.candidates.allowed[group].sum(axis=1)
-        # Groups with most candidates decide.
+        # The groups with most candidates decide.
         for count in range(2, len(scorer.candidates.placement.device_set) + 1):
             chosen = free & (choices == count)
             unit_devices[self.unit[chosen]] = where[chosen]
@@ -66,7 +66,7 @@ class StepProblem:
         problem.
 
         Args:
-            scorer: scorer of the step.
+            scorer: step to evaluate.
             device_of: [units] devices; -1 for units that stay.
         """
         number = np.full(len(scorer.candidates.placement.device_set), -1, dtype=np.int64)
@@ -80,7 +80,7 @@ def step_problem(scorer: ChoiceScorer) -> StepProblem:
     """Return a step in numbers.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
     """
     step, candidates = scorer.step, scorer.candidates
     graph, machinery, clock = step.part.graph, step.machinery, scorer.clock
@@ -133,7 +133,7 @@ def _exact(scorer: ChoiceScorer, place: Ints, devices: tuple[int, ...]) -> Exact
     """Return the estimate's step, and the mapping of its nodes to those of the problem.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         place: [nodes of the step's graph] node in the problem; -1 if there is none.
         devices: devices of the problem.
     """
@@ -199,7 +199,7 @@ def _kinds(
 
 
 def _edges(scorer: ChoiceScorer, place: Ints) -> tuple[Ints, Ints, Ints, Floats, Bools, Bools]:
-    """Return source, consumer and tensor of each edge, bytes of each tensor in all executions, and host memory flags.
+    """Return each edge's source, consumer and tensor, each tensor's bytes in all executions, and host memory flags.
 
     The flags are, for each edge, whether its consumer reads host memory, and for each tensor, whether it is in host
     memory. The edges are the clock's, in which each iteration of a loop has its own; back edges of loops are left out.
@@ -271,7 +271,7 @@ def levels_of(scorer: ChoiceScorer, step_numbers: StepProblem) -> list[Problem]:
     """Return the step in numbers with coarser to finer groups; the last one is unchanged.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         step_numbers: the step in numbers, with single units as groups.
     """
     problem, candidates = step_numbers.problem, scorer.candidates
@@ -325,14 +325,14 @@ _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 
 
 class NodeCosts(NamedTuple):
-    """``[nodes of the step, devices]``: minimal times in seconds of all executions of a node."""
+    """``[nodes of the step, devices]``: minimum times in seconds of all executions of a node."""
 
     kernel: Floats
     """Kernel; infinite if the node cannot run there."""
     host: Floats
     """Thread that starts it."""
     held: Floats
-    """Time for which it occupies all cores of a CPU."""
+    """Time during which it occupies all cores of a CPU."""
     is_expensive: NDArray[np.int64]
     """1 if it goes to the pool of a CPU."""
 
@@ -341,7 +341,7 @@ def step_bound(scorer: ChoiceScorer) -> float:
     """Return a lower bound of the objective for every placement, in seconds, or bytes for ``"memory"``.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
     """
     kept, step = scorer.kept_bytes, scorer.step
     if scorer.objective == "memory":
@@ -352,10 +352,10 @@ def step_bound(scorer: ChoiceScorer) -> float:
 
 
 def least_seconds(scorer: ChoiceScorer) -> NodeCosts:
-    """Return the minimal times of nodes by the clock's costs: zero where Grappler may remove a node.
+    """Return the minimum times of nodes by the clock's costs: zero where Grappler may remove a node.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
     """
     step, candidates, clock = scorer.step, scorer.candidates, scorer.clock
     graph, costs, nodes = clock.graph, as_arrays(clock.costs), len(step.part.graph)
@@ -380,7 +380,7 @@ def least_seconds(scorer: ChoiceScorer) -> NodeCosts:
 
 
 def _load(step: StepEstimate, table: Floats) -> float:
-    """Return the minimal time for the work on all devices together; nodes may be divided."""
+    """Return the minimum time for the work on all devices together; nodes may be divided."""
     is_gpu = step.machinery.is_gpu
     rooms = [0] * (step_threads(step) + 1) + [1] * int(is_gpu.sum())
     runs = np.stack([table[:, chosen].min(axis=1, initial=np.inf) for chosen in (~is_gpu, is_gpu)], axis=1)

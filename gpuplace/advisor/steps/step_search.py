@@ -1,11 +1,11 @@
 """Search of a step's units: simple choices, then search of the step in numbers, then moves of whole regions.
 
-In numbers (`gpuplace.advisor.solve`), a choice is evaluated in microseconds, by a clock that is close to the
-estimate's: first with whole scopes as groups, then with ops, then with kernels. By regions, a choice is evaluated in
-milliseconds, by the estimate's own clock. Each stage continues from the best choices so far. A region to move is drawn
-in one of two ways: any region, to any device; or a node on the critical path, with the scopes around it. A change that
-is slightly worse is sometimes accepted, less and less so. The best choices are kept for the final evaluation, which
-estimates memory as the allocator does.
+In numbers (`gpuplace.advisor.solve`), a choice is evaluated in microseconds, by a clock close to the estimate's: first
+with whole scopes as groups, then with ops, then with kernels. When regions move, a choice is evaluated in milliseconds,
+by the estimate's own clock. Each stage continues from the best choices so far. A region to move is drawn in one of two
+ways: any region, to any device; or a node on the critical path, with the scopes around it. A slightly worse change is
+sometimes accepted, but less and less often. The best choices are kept for the final evaluation, which estimates memory
+as the allocator does.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _BURSTS = 4
 _MANY = 100_000
 """Changes times nodes below which nothing is compiled."""
 _PROMISING, _ALTERNATIVES = 3, 3
-"""Numbers of choices evaluated by the slow clock: of the initial ones, and of a search's alternatives."""
+"""How many initial choices, and how many alternatives of a search, the slow clock evaluates."""
 _SOLVED, _QUICK = 0.85, 0.94
-"""Fractions of the time at which the search in numbers ends, and the moves of regions by the fast clock."""
+"""When the search in numbers and the region moves by the fast clock end, as fractions of the time."""
 _WORTH_IT = 1.2
-"""A choice that by the fast clock takes longer than this multiple of the best is not evaluated by the slow clock."""
+"""The slow clock skips a choice whose time by the fast clock is more than this multiple of the best."""
 _LEARNING = 0.3
 """Fraction of the time for published placers."""
 _ALL_KNOWN = 2000
@@ -70,7 +70,7 @@ _RELABELLED = 0.04
 _PATIENCE = 60
 """Consecutive changes without improvement after which the search returns to the best choice."""
 _HEARD_EVERY, _HEARD_SHARE = 2.0, 0.05
-"""Seconds between two interim results of the search in numbers, and the maximal fraction of time to evaluate them."""
+"""Seconds between two interim results of the search in numbers, and the maximum fraction of time to evaluate them."""
 TELL_SECONDS = 0.1
 """Seconds between progress reports without improvement."""
 
@@ -127,11 +127,11 @@ class StepSearch:
     """A search.
 
     Args:
-        scorer: scorer of the step.
+        scorer: step to evaluate.
         budget: duration of the search.
         part: fraction of the time to search.
         seed: seed of the random numbers.
-        progress: callback for progress; a KeyboardInterrupt that it raises ends the search, as Ctrl-C does.
+        progress: receives a `SearchProgress`; a KeyboardInterrupt that it raises ends the search, as Ctrl-C does.
         initial_choices: additional initial choices.
     """
 
@@ -213,7 +213,7 @@ class StepSearch:
         return score
 
     def _report(self, is_news: bool = False) -> None:
-        """Report progress if there is an improvement, or if the last report is some time ago."""
+        """Report progress after an improvement, or if the last report was some time ago."""
         now = time.perf_counter()
         if self.progress is None or not (is_news or now - self._last_report > TELL_SECONDS):
             return
@@ -275,7 +275,7 @@ class StepSearch:
                 return
 
     def _is_worth_it(self, choice: Ints) -> bool:
-        """Whether a choice is worth the slow evaluation: not if its step is far longer than the best."""
+        """Whether a choice is worth the slow evaluation: its step is not far longer than the best."""
         best = self.best[0]
         if best.missing > 0 or self.scorer.objective != "step_time":
             return True
@@ -404,7 +404,7 @@ class StepSearch:
         Args:
             until: used fraction of the budget at which to stop.
             in_bursts: whether to move in bursts.
-            seconds: maximal duration.
+            seconds: maximum duration.
         """
         if not self.regions or self._is_over():
             return
@@ -465,7 +465,7 @@ class StepSearch:
     # Changes
 
     def _waits(self, device_of: Ints) -> list[tuple[int, int, float]]:
-        """Return what a choice waits for: unit, a possibly better device (-1: any other), and seconds.
+        """Return a choice's waits: unit, a possibly better device (-1: any other), and seconds.
 
         For memory: the units on the fullest device at its peak, the emptiest device, and bytes.
         """

@@ -56,7 +56,7 @@ class Tradeoff:
     points: tuple[TradeoffPoint, ...]
     """All placements, including those that are not on the trade-off curve."""
     limit: float
-    """Bytes that TensorFlow may use of the smallest GPU; infinite without GPUs."""
+    """Bytes that TensorFlow may use on the smallest GPU; infinite without GPUs."""
 
     @property
     def best(self) -> tuple[TradeoffPoint, ...]:
@@ -135,7 +135,7 @@ def tradeoff_choices(
 
     Args:
         case: the step.
-        known: choices that exist already.
+        known: existing choices.
         count: number of memory limits to search between the two ends.
         seconds: duration of all searches together.
         seed: seed of the random numbers.

@@ -1,4 +1,4 @@
-"""Units of a step, which move together, and the regions that name scopes form of them.
+"""Units of a step, whose nodes move together, and the regions into which name scopes group them.
 
 A unit is an op of the program with everything that TensorFlow binds to it and the constants that only it reads, or a
 kernel of the op's gradient. Units are in the tree of name scopes, gradients with their ops; a region is everything
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 _GRADIENTS = re.compile(r"gradients(_\d+)?")
 _GRADIENT = "_grad"
 _FINER = 1.25
-"""Minimal ratio of the number of groups of a level to that of the previous level."""
+"""Minimum ratio of the number of groups of a level to that of the previous level."""
 
 
 @dataclass(frozen=True)

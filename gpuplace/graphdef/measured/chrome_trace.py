@@ -6,7 +6,7 @@ Many programs keep only ``timeline.json``. The trace still contains these parts 
     "X" event                    a node: begin, length, and what it takes (``input0``, ``input1``, ... of its arguments)
     "O" event                    an output with its bytes, where the trace shows memory
 
-It lacks nanoseconds, threads, and the details that GPU tracers record beside a kernel's name.
+It lacks nanoseconds, threads, and the details that GPU tracers record besides a kernel's name.
 
 >>> trace = '[{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/cpu:0 Compute"}},' \\
 ...     '{"ph": "X", "pid": 1, "tid": 0, "ts": 5, "dur": 2, "args": {"name": "b", "op": "Neg", "input0": "a"}}]'

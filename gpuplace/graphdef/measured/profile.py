@@ -10,9 +10,9 @@ module reads::
     stream of /device:GPU:0, event "MemcpyH2D"   a tensor's copy, with its bytes: a send and a receive
 
 Allocations, thread pools and the input pipeline's C++ functions are left out. A profile does not record the inputs of
-an op: on a GPU, each op is assumed to wait for the one before it, as on a stream, and for the copies made for it. It
-does not record the CPU device either, so all CPU ops are on ``/device:CPU:0``. A profile of several steps becomes one
-long step, in which ops run several times.
+an op: on a GPU, each op is assumed to wait for the previous op, as on a stream, and for its copies. It does not record
+the CPU device either, so all CPU ops are on ``/device:CPU:0``. A profile of several steps becomes one long step, in
+which ops run several times.
 
 >>> from gpuplace.graphdef.measured.profile import XSpace
 >>> space = XSpace()

@@ -25,7 +25,7 @@ from gpuplace.views.tables.blocks import Block, button, buttons_block, field, fi
 from gpuplace.views.tables.text import counted
 
 _SHOWN_SECONDS = 0.3
-"""Interval between progress updates on the page, in seconds."""
+"""Seconds between progress updates on the page."""
 _MOST_SECONDS = 3600.0
 _STALE = "This recommendation is for other settings than the current ones. Search again."
 
@@ -42,7 +42,7 @@ class Advising:
         seconds: search time.
         keep: comma-separated patterns of the nodes to keep; ``""`` for none.
         advice: the result; None before a search.
-        error: why the search failed; None if it did not.
+        error: the error that ended the search, or None.
         chosen: scopes of the selected moves.
         is_noted: whether the result is shown where the search was started.
     """
@@ -92,7 +92,7 @@ class Advising:
             self.keep = value
 
     def run(self, *, wait: bool, seed: int = 0, steps: int | None = None, keep: Any = None) -> None:
-        """Search for a better placement than the one shown.
+        """Search for a better placement than the shown one.
 
         Args:
             wait: whether to return when the search is over; otherwise it runs in a separate thread.

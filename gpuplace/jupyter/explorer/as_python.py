@@ -36,7 +36,7 @@ def settings_code(
     """Return the program that creates a session with these settings (without its last newline).
 
     Args:
-        settings: the settings.
+        settings: settings to write.
         parts: the parts of the graph that can be selected; the program selects a part if it is not the whole graph.
         pins: further keyword arguments for `gpuplace.place`.
     """
@@ -112,8 +112,8 @@ def placement_code(placement: Any) -> str:
 def device_rules(view: PlacementView) -> tuple[dict[str, str], dict[str, str]]:
     """Return ``(scope path with slash -> device, node -> device)`` with the fewest rules.
 
-    Inner rules override outer ones. The rule of a scope is the device of most of its nodes; other nodes get rules of
-    their own.
+    Inner rules override outer ones. The rule of a scope is the device of most of its nodes; other nodes get separate
+    rules.
     """
     tree = scope_tree(view)
     shares = tree.shares(view.device, len(view.devices))

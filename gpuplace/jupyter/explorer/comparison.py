@@ -1,4 +1,4 @@
-"""Comparisons of the current placement with a pinned placement, or with the placement of other settings.
+"""Comparisons of the current placement with a pinned one, or with the placement for other settings.
 
 >>> from gpuplace.graph.graph import Graph
 >>> with Graph().as_default() as graph:
@@ -81,7 +81,7 @@ class Comparison:
             self._set(state.placement, "another graph")
 
     def _like_ours(self, other: Any) -> tuple[Any, dict[str, Any]]:
-        """Return another model, and its part that corresponds to the shown one, as far as it exists."""
+        """Return another model and its part that corresponds to the shown part, if there is one."""
         ours, settings = self.what_if.parts.model, self.what_if.settings
         is_graph = isinstance(other, Graph | PlacementGraph) or hasattr(other, "graph")
         if ours is None or ours.kind == "GraphDef" or is_graph:
@@ -116,7 +116,7 @@ class Comparison:
             self._moves = (self.before, after, moves_between(self.before, after))
         return self._moves[2]
 
-    # ------------------------------------------------------------------------------------------- what the page offers
+    # ------------------------------------------------------------------------------------------- choices on the page
 
     def choices(self) -> list[tuple[str, str]]:
         """Return ``(label, action)`` of the comparisons that one click starts."""

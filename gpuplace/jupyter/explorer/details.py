@@ -1,4 +1,4 @@
-"""The card about an op or name scope: what it is, its device and the reason, and its neighbours."""
+"""The card about an op or name scope: its type, its device and the reason, and its neighbours."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         self._settling = False
         self._show_placement()
 
-    # ------------------------------------------------------------------------------------------------ what Python reads
+    # ------------------------------------------------------------------------------------------------ state for Python
 
     @property
     def placement(self) -> Any:
@@ -248,7 +248,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         rows = [("machine", str(settings.machine)), ("TensorFlow", settings.release)]
         return [*rows, ("soft placement", "on")] if settings.soft_placement else rows
 
-    # ------------------------------------------------------------------------------------------------ what Python does
+    # ------------------------------------------------------------------------------------------------ actions
 
     def apply_remedy(self, number: int = 0) -> None:
         """Apply a remedy offered with the error.
@@ -419,7 +419,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         with self._what_if.lock:
             answer(self, widget, content)
 
-    # --------------------------------------------------------------------------------------------------- what is shown
+    # --------------------------------------------------------------------------------------------------- display
 
     def _show_fields(self) -> None:
         state = self._what_if

@@ -66,7 +66,7 @@ class Views:
         on_select: Callable[[str], None],
     ) -> None:
         self.what_if, self.comparison = what_if, comparison
-        self.drawing: Drawing | None = None  # the folded scopes and the selection of the picture
+        self.drawing: Drawing | None = None  # folded scopes and the selection of the picture
         self.drawn: Drawing | None = None  # the boxes as displayed: in the picture by device, their shares
         self.sheet: Sheet | None = None  # the picture's content
         self.remedies: list[Remedy] = []
@@ -164,14 +164,14 @@ class Views:
 
     @property
     def _first_view(self) -> tuple[Any, ...]:
-        """The inputs of the choice of scopes that open by themselves."""
+        """The inputs that determine which scopes open by themselves."""
         return outline(view_of(self.what_if.placement)), self.canvas, self._predicted is not None
 
     def show_less(self, boxes: list[str], canvas: tuple[float, float]) -> None:
         """Draw the first view with fewer open scopes, because its names cannot be read on the page.
 
         Args:
-            boxes: ids of the boxes that the page shows; of another picture it is out of date.
+            boxes: ids of the boxes that the page shows; out of date if they belong to another picture.
             canvas: the size of the page's canvas.
         """
         if self._look is None or self._look[0] is not None or self.drawing is None or canvas != self.canvas:
@@ -182,7 +182,7 @@ class Views:
             self.show_picture(*self._look)
 
     def _graph_scene(self, sheet: Sheet, is_first: bool) -> dict[str, Any]:
-        """Return what the page lays out, with a number that differs between graphs, whose boxes are others."""
+        """Return the scene that the page lays out, with a number that identifies the graph and its boxes."""
         before, self._before = self._before, sheet.drawing
         if before is None or outline(before.view) is not outline(sheet.drawing.view):
             before = None
@@ -300,7 +300,7 @@ class Views:
                 self.pages["Advice"].show(True)
 
     def predicted(self) -> StepEstimate | None:
-        """The estimate; None without one, for which the Cost tab states the reason."""
+        """The estimate; None if there is none, which the Cost tab explains."""
         try:
             return None if self.what_if.is_fixed else self.costs.estimate()
         except (OpError, ValueError, TypeError):

@@ -105,7 +105,7 @@ class Looks(traitlets.HasTraits):
             self.opened = unfolded(drawing, [name])
 
     def unfold(self) -> None:
-        """Open the scopes that open by themselves; if they are all open, the next level as far as it fits.
+        """Open the scopes that open by themselves; if these are all open, open the next level as far as it fits.
 
         No open scope is closed.
         """

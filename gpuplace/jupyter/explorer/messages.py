@@ -21,7 +21,7 @@ def answer(explorer: Any, widget: Any, content: dict[str, Any]) -> None:
     """Execute a page's message.
 
     Args:
-        explorer: the explorer.
+        explorer: explorer to change.
         widget: the sender's widget, which receives answers.
         content: the message; names of fields and buttons in a tab begin with the tab's key and a colon.
     """

@@ -30,7 +30,7 @@ from gpuplace.why.placement import Placement
 _NAMES = 12
 _KINDS = 40
 _OF_PARTS = (("tags",), ("signature",), ("functions",), ("clear_devices",))
-"""Settings that select the part of the graph, when only these are wrong."""
+"""Settings that select the part of the graph, if only these are wrong."""
 _WITHOUT = ("No devices can be made with these settings", "This part of the graph cannot be placed")
 """Messages for wrong settings in general, and for those of `_OF_PARTS`."""
 _FIRST = 2
@@ -94,7 +94,7 @@ def status_blocks(
 def error_blocks(
     placement: Any, error: BaseException | None, remedies: Sequence[Remedy], is_stale: bool
 ) -> list[Block]:
-    """Return all errors, equal faults once with the nodes that they name, and the remedies."""
+    """Return all errors and the remedies; equal faults appear once, with the nodes that they name."""
     if error is None:
         return [text_block("No errors: every node has a device.", "status")]
     blocks: list[Block] = []

@@ -21,7 +21,7 @@ from gpuplace.jupyter.explorer.settings import Settings
 WHOLE = "whole graph"
 """The picker's entry for it."""
 _KINDS = ("signature", "function")
-"""First words of the picker's other entries."""
+"""First words of the other entries in the picker."""
 
 
 class Parts:

@@ -192,7 +192,7 @@ class CopyRows(Rows):
         for row in reversed(range(self.size)):
             for node in self._consumers[row]:
                 first_row[node] = row
-        for row in reversed(range(self.size)):  # copies from a node take precedence over copies to it
+        for row in reversed(range(self.size)):  # copies from a node have precedence over copies to it
             first_row[self.copies[row].node] = row
         return first_row
 

@@ -1,7 +1,7 @@
 """The parts of an explorer that a notebook saves: a page that is interactive without a kernel, over a static picture.
 
-JupyterLab prefers the live widget, even if its kernel is gone. With a MIME type of our own it uses gpuplace's extension
-instead (``gpuplace/jupyter/server/``), which shows the widget as long as there is one, and otherwise the page.
+JupyterLab prefers the live widget, even if its kernel is gone. For gpuplace's own MIME type it uses gpuplace's
+extension instead (``gpuplace/jupyter/server/``), which shows the widget while there is one, and otherwise the page.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Setting:
     controls: Callable[[Setting, Context], list[Control]] = lambda setting, context: []
     """Returns its controls on the page."""
     typed: Callable[[str, Any, Settings], Any] = lambda part, value, settings: value
-    """Returns the trait's value from a control's value; ``part`` is the part of the control's name after a colon."""
+    """Returns the trait's value from a control's value; ``part`` is the name's part after a colon."""
     covers: tuple[str, ...] = ()
     """Fields whose errors are shown next to its first control; by default the field of its name."""
     words: Callable[[Settings], str] | None = None
@@ -101,7 +101,7 @@ class Setting:
     """Name of the trait; its key in `SETTINGS`."""
 
     def changed(self, value: Any, settings: Settings) -> Settings:
-        """Return the settings with another value of this one; raises as `check` does."""
+        """Return the settings with another value for this setting; raises as `check` does."""
         value = self.check(value)
         fields = {self.name: value} if self.fields is None else self.fields(value, settings)
         return replace(settings, **fields)

@@ -64,7 +64,7 @@ class Settings:
     signature: str = ""
     """Key of the placed signature, including the functions it calls; `""` for the whole graph."""
     functions: tuple[str, ...] = ()
-    """Functions opened one from another, the last of which is placed by itself; empty for the graph itself."""
+    """Functions opened from one another, the last of which is placed alone; empty for the graph itself."""
     calls: tuple[str, ...] = ()
     """For each function, the node from which it was opened, which determines its arguments' devices; `""` for none."""
     clear_devices: bool = False
@@ -96,7 +96,7 @@ class Settings:
 
     @property
     def function(self) -> str:
-        """The function whose body is placed by itself; `""` for none."""
+        """The function whose body is placed alone; `""` for none."""
         return self.functions[-1] if self.functions else ""
 
     @property

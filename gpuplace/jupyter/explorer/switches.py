@@ -26,7 +26,7 @@ class Switches(_TRAITS):  # type: ignore[misc]
     _what_if: WhatIf
     _settling: bool
     _checked: tuple[Any, ...] = ()
-    """A change between its check and its announcement: trait, settings before, settings after."""
+    """A checked change that is not yet announced: trait, settings before, settings after."""
     _refused: dict[str, tuple[Any, BaseException]]
 
     _show_placement: Callable[[], None]

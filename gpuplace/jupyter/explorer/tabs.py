@@ -212,7 +212,7 @@ def _error_blocks(views: Views) -> list[Block]:
 
 
 def _compare_blocks(views: Views) -> list[Block]:
-    """Return the comparison; an error of the other placement comes first, once."""
+    """Return the comparison; an error of the other placement precedes it, once."""
     comparison, placement = views.comparison, views.what_if.placement
     if comparison.error is not None:
         error, comparison.error = comparison.error, None

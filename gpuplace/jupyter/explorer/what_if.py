@@ -309,8 +309,8 @@ class WhatIf:
     def _guilty_settings(self) -> tuple[str, ...]:
         """Return the settings without which there would be devices.
 
-        Settings changed since the last success are tried first, then all. If there are devices and another part of the
-        graph could be placed, these are the settings that select the part.
+        Settings changed since the last success are tried first, then all settings. If there are devices and another
+        part of the graph could be placed, these are the settings that select the part.
         """
         if self._good is not None and self._good.part != self.settings.part and self.mapping is not None:
             names = ("functions", "signature", "tags", "clear_devices")

@@ -51,7 +51,7 @@ def session_frame(session: Any, table: str = "nodes", *, depth: int | None = Non
 
     Args:
         session: a `Session`.
-        table: the table; ``"memory"`` and ``"chunks"`` are about its GPUs' allocators.
+        table: name of the table; ``"memory"`` and ``"chunks"`` are about its GPUs' allocators.
         depth: the number of levels; for ``"scopes"`` only.
 
     Raises:

@@ -16,7 +16,7 @@ scope          category            name scope
 source         string              ``file:line`` that created the node; missing if unknown
 =============  ==================  =========================================================================
 
-Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the one above), ``"edges"``,
+Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the table above), ``"edges"``,
 ``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``. Tables of
 machines and of a session's memory are in `machine_frames`; explanations and moves are in `explanation_frames`.
 
@@ -317,7 +317,7 @@ def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> 
 
     Args:
         placement: a `Placement` or `PlacementView`.
-        table: the table.
+        table: name of the table.
         depth: the number of levels; for ``"scopes"`` only.
 
     Raises:

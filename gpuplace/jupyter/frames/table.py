@@ -1,7 +1,7 @@
 r"""The DataFrame class of all tables, and its columns: missing values are displayed as empty cells.
 
-A missing value is still missing for ``isna`` and ``dropna``. It is not displayed as ``NaN`` or ``<NA>``, because, for
-example, a node without a request is not an error. Control characters are displayed escaped.
+A missing value is still missing for ``isna`` and ``dropna``. It is not displayed as ``NaN`` or ``<NA>``, because a node
+without a request, for example, is not an error. Control characters are displayed escaped.
 
 >>> table = Table({"requested": pd.Categorical(["/cpu:0", None]), "node": ["a", "b\x1b[2J"]})
 >>> print(table)
@@ -101,7 +101,7 @@ class Column(pd.Series):  # type: ignore[misc]
 
 
 def _printed(count: int) -> np.ndarray[Any, Any]:
-    """Return the rows that pandas prints out of a number of rows, and some more: for many rows, the first and last."""
+    """Return the rows that pandas prints of a number of rows, and some more: the first and last of many rows."""
     most = pd.get_option("display.max_rows")
     rows = np.arange(count)
     return np.concatenate((rows[:most], rows[-most:])) if most and count > 2 * most else rows
@@ -111,7 +111,7 @@ def _shown_values(column: pd.Series, rows: np.ndarray[Any, Any]) -> np.ndarray[A
     """Return the displayed values of a column in some rows, empty elsewhere; None if they equal the values.
 
     Args:
-        column: the column.
+        column: column to display.
         rows: the rows that are printed.
     """
     kind = column.dtype
@@ -129,7 +129,7 @@ def _shown_values(column: pd.Series, rows: np.ndarray[Any, Any]) -> np.ndarray[A
 
 
 def _shown_index(index: pd.Index, rows: np.ndarray[Any, Any]) -> pd.Index:
-    """Return labels as they are displayed; labels of several levels are unchanged."""
+    """Return labels as they are displayed; multi-level labels are unchanged."""
     if isinstance(index, pd.MultiIndex):
         return index
     values = _shown_values(pd.Series(index), rows)

@@ -24,7 +24,7 @@ def channels_first(task: Task) -> bool:
 
 
 def _image(task: Task, shape: Dims) -> tuple[int, int, Dims]:
-    """Return the number of images, of channels, and the other sizes of a batch of images."""
+    """Return the numbers of images and channels, and the other sizes, of a batch of images."""
     if channels_first(task):
         return shape[0], shape[1], shape[2:]
     return shape[0], shape[-1], shape[1:-1]

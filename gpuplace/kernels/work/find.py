@@ -33,7 +33,7 @@ def work_of(task: Task) -> Work:
         task: op with the sizes of its inputs and outputs.
 
     Returns:
-        The work. If neither the op nor its traits have a model, ``model`` is ``"guess"`` and only bytes count.
+        The work. If neither the op nor its traits give a model, ``model`` is ``"guess"`` and only bytes count.
     """
     model = registered_model(task.op_type)
     if task.out_sizes and not any(map(math.prod, task.out_sizes)) and task.out_types[0].size:

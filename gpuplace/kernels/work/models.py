@@ -5,9 +5,9 @@
         ...
 
 A multiplication and an addition count as two flops. Bytes are those that TensorFlow 1.15's kernel reads and writes, in
-each pass over memory. Launches are those of its GPU kernel, at least one if it computes anything. The models are in
-this package, not with the functions that compute the ops, since two thirds of the catalogue's ops have no function, and
-a model may serve ops of several modules.
+each pass over memory. Launches are those of its GPU kernel, at least one if it computes anything. The models are here,
+not with the functions that compute the ops, since two thirds of the catalogue's ops have no function, and one model may
+serve ops of several modules.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Task:
 
     @property
     def dtype(self) -> str:
-        """Type of the computation: the first numeric type of the outputs, or of the inputs from the last one."""
+        """Type of the computation: the first numeric type of the outputs, otherwise of the inputs, last input first."""
         for dtype in (*self.out_types, *reversed(self.in_types)):
             if dtype.size:
                 return dtype.name

@@ -121,7 +121,7 @@ class Work:
     gpu_launches: int = 0
     """Kernels that a GPU launches for these transposes."""
     rows: float = 0.0
-    """Rows that are looked up one after the other; on a CPU, each has a cost besides its length."""
+    """Rows that are looked up one by one; on a CPU, each has a cost besides its length."""
     model: str = "bytes"
     """The rule that gave the work: ``"product"``, ``"convolution"``, ``"bytes"``, ..., ``"guess"``, ``"none"``.
     """

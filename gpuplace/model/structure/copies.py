@@ -1,7 +1,7 @@
 """Towers without their own scopes: parts of a model that read the same variables side by side.
 
 A program that creates its layers once for each GPU leaves names such as ``conv1``, ``conv1_1``, ``conv1_2``, which do
-not show what belongs together. The data flow does::
+not show which layers belong together. The data flow does::
 
     split ─┬─> conv1 ──> fc ───┐
            └─> conv1_1 ──> fc_1 ─┴─> loss        two towers: conv1, fc and conv1_1, fc_1

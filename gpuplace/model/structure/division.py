@@ -29,11 +29,11 @@ from gpuplace.model.structure.scopes import stem
 MOST = 16
 """Maximum number of parts inside a part."""
 _TOLERATED = 24
-"""Up to this number, natural parts are preferred to even pieces, and equal parts to shorter series."""
+"""Number of parts up to which natural parts are preferred to even pieces, and equal parts to shorter series."""
 _LEAST_SERIES = 4
 """Smallest number of parts in a series."""
 _ALONE = 8
-"""Up to this number of parts, equal parts stay separate."""
+"""Number of parts up to which equal parts stay separate."""
 _TOKENS = re.compile(r"\d+(?=[a-z](?:_|$))|[^_]+")
 """Pieces of a name: ``Mixed 5 b``, ``block1 conv1``."""
 _PLUMBING = re.compile(
@@ -49,7 +49,7 @@ _DOMINANT = 0.5
 _LEAST_SCOPES = 3
 """Smallest number of inner scopes with variables for attaching the ops between them."""
 _FEW_OPS = 3
-"""A scope of at most this number of ops counts as an op, such as the scope of a function."""
+"""A scope with at most this number of ops counts as an op, such as the scope of a function."""
 _LARGEST = 0.7
 """Largest fraction of all items in one group."""
 _PURE = 0.6
@@ -99,7 +99,7 @@ Links = set[tuple[int, int]]
 
 
 def divided(items: Sequence[Item], links: Links) -> list[Item]:
-    """Combine items to at most about `MOST`, with groups and series among them.
+    """Combine items into about `MOST` at most, with groups and series among them.
 
     Args:
         items: items in the order of the flow.
@@ -139,7 +139,7 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
 def _grouped(
     items: list[Item], links: Links, groups: Sequence[tuple[list[int], str]]
 ) -> tuple[list[Item], Links]:
-    """Replace members by groups of positions, each with a label, and divide the groups in turn."""
+    """Replace members with labelled groups of positions, and divide the groups in turn."""
     group_of = [-1] * len(items)
     for number, (members, _) in enumerate(groups):
         for position in members:
@@ -434,7 +434,7 @@ def _chains(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _chain_label(items: Sequence[Item]) -> str:
-    """Return the common prefix of the names, otherwise the name of the last layer."""
+    """Return the names' common prefix, or the name of the last layer if they have none."""
     tokens = [_TOKENS.findall(item.label) for item in items]
     shared = 0
     while all(len(name) > shared and name[shared] == tokens[0][shared] for name in tokens):
@@ -464,7 +464,7 @@ def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
 
 
 def _period_label(items: Sequence[Item], begin: int, start: int, period: int) -> str:
-    """Return the name that is unique to one repetition, otherwise the last name."""
+    """Return the name that is unique to one repetition, or the last name if none is."""
     named = [item.result for item in items[start : start + period] if item.result]
     if named:
         return named[-1]
@@ -488,7 +488,7 @@ class _Level:
 
     Attributes:
         crossing: [items + 1] number of items before each cut whose results are needed after it.
-        merges: whether an item combines the results of several.
+        merges: whether an item combines the results of several items.
     """
 
     def __init__(self, items: Sequence[Item], links: Iterable[tuple[int, int]]) -> None:

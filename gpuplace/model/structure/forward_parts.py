@@ -37,7 +37,7 @@ _BRANCHES = ("false branch", "true branch")
 """Labels of the branches of a `Switch`, by its output."""
 _BRANCH_ENDS = "switches and merges"
 _FEW_INPUTS = 3
-"""Up to this number, inputs are separate boxes."""
+"""Number of inputs up to which they are separate boxes."""
 
 
 class ForwardParts:
@@ -62,7 +62,7 @@ class ForwardParts:
         self._fill(ROOT, ROOT)
 
     def _links(self) -> dict[int, set[tuple[int, int]]]:
-        """Return for each scope the pairs of directly contained `Item.key` between which data flows."""
+        """Return, for each scope, the pairs of directly contained `Item.key` between which data flows."""
         roles, scopes = self.roles, self.scopes
         self.pairs: list[tuple[int, int]] = []
         through: list[Sequence[int]] = [()] * len(self.view)
@@ -103,7 +103,7 @@ class ForwardParts:
         return links
 
     def _results(self) -> dict[int, dict[int, str]]:
-        """Return for each scope the names that identities give to results: `Item.key` -> name."""
+        """Return, for each scope, the names that identities give to results: `Item.key` -> name."""
         roles, scopes, view = self.roles, self.scopes, self.view
         is_identity = [name in IDENTITY_OPS for name in view.op_types]
         results: dict[int, dict[int, str]] = {}
@@ -125,7 +125,7 @@ class ForwardParts:
         return results
 
     def _measure_items(self) -> None:
-        """Compute for each scope the position of its first node, a signature of its ops, and its direct nodes."""
+        """Compute each scope's first node position, a signature of its ops, and its direct nodes."""
         roles, scopes = self.roles, self.scopes
         self.op_type = self.view.op_type.tolist()
         self.direct: list[list[int]] = [[] for _ in range(len(scopes))]
@@ -268,7 +268,7 @@ class ForwardParts:
         return {child: name for child, name in name_of.items() if taken[name] == 1}
 
     def _towers_without_scope(self, items: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Replace layers by the towers that they form."""
+        """Replace layers with the towers that they form."""
         roles, scopes = self.roles, self.scopes
         read = [
             frozenset(
@@ -345,7 +345,7 @@ class ForwardParts:
         return []
 
     def _branches(self, predicate: int) -> dict[int, set[str]]:
-        """Return for each node after the switches of a predicate the labels of the branches that need it."""
+        """Return the labels of the branches that need each node after the switches of a predicate."""
         view = self.view
         own = {node for node in self._switches if self._predicate(node) == predicate}
         branches: dict[int, set[str]] = {}
@@ -418,7 +418,7 @@ class ForwardParts:
         return item
 
     def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Replace scopes that the flow enters repeatedly by parts that it passes once."""
+        """Replace scopes that the flow enters repeatedly with parts that it passes once."""
         groups = circles(len(items), links) if any(source > target for source, target in links) else []
         if not groups:
             return items, links

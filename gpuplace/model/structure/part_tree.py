@@ -30,7 +30,7 @@ class Part:
     is_loop: bool = False
     """Whether most of it is a loop."""
     is_conditional: bool = False
-    """Whether it is a conditional: branches of which one runs."""
+    """Whether it is a conditional, of whose branches one runs."""
     has_variables: bool = False
     """Whether ops of the model in it read variables."""
 

@@ -8,8 +8,8 @@ The search starts from the ops that change trained variables and follows their v
        ▲          └─────────────── backward     from the first node that combines or clips gradients on: averaging
        └── update <── averaging <─────┘         what only updates need, and what reads their own variable: update
 
-Op types, and the names that ``tf.gradients`` and ``GradientTape`` give, decide in graphs without results besides the
-training op, and for nodes that structure alone cannot distinguish.
+In graphs whose only result is the training op, and for nodes that structure alone cannot distinguish, op types and the
+names from ``tf.gradients`` and ``GradientTape`` decide.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ _INITIALISERS = SHELVES.index("initialisers")
 _MANY = -2
 """Stands for the gradients of several nodes."""
 _READ_BY_RESULTS = 0.9
-"""Least share of the updated variables that results read, for deciding backward by structure."""
+"""Least share of the updated variables that results must read for structure to decide which nodes are backward."""
 
 
 class Columns(NodeColumns, Protocol):
-    """A graph as columns, with the outputs that edges start from; a `PlacementView` is one."""
+    """A graph as columns, with the outputs where edges start, such as a `PlacementView`."""
 
     @property
     def src_output(self) -> np.ndarray:
@@ -79,7 +79,7 @@ class Columns(NodeColumns, Protocol):
 
     @property
     def attached(self) -> dict[str, Any]:
-        """Results that modules store with the graph, each under its own key."""
+        """Results that modules store with the graph, each under its key."""
 
 
 class Roles:
@@ -88,7 +88,7 @@ class Roles:
     Attributes:
         role: [nodes] int8 index into `ROLES`.
         variable_of: [nodes] variable whose value or handle a node passes on; -1 for none.
-        shelf: [nodes] bookkeeping purpose as of `bookkeeping`, -1 for none.
+        shelf: [nodes] bookkeeping purpose as in `bookkeeping`, -1 for none.
         order: nodes in flow order.
         is_size: [nodes] whether a node computes a size from sizes and constants alone.
         inputs: [nodes] producers of a node's data inputs.
@@ -126,7 +126,7 @@ class Roles:
         return passed
 
     def _find_frozen_weights(self) -> None:
-        """Count constants that layers use as weights as variables, because a frozen graph has no others."""
+        """Treat constants that layers use as weights as variables, because a frozen graph has no other variables."""
         view, inputs = self.view, self.inputs
         is_read = self._of_types(READS.__contains__).tolist()
         for node in np.flatnonzero(self._of_types(WEIGHTS_OF.__contains__)).tolist():
@@ -211,7 +211,7 @@ class Roles:
         self._groups()
 
     def _groups(self) -> None:
-        """Give ops that only wait for other ops the role of those."""
+        """Give ops that only wait for other ops the role of the awaited ops."""
         view, roles = self.view, self._roles
         is_group = self._of_types("NoOp".__eq__)
         control = (view.src_output < 0) & is_group[view.dst]
@@ -303,7 +303,7 @@ class Roles:
         has_names = any(
             map(_GRADIENT_NAME.search, (self.view.names[node] for node in np.flatnonzero(named).tolist()))
         )
-        source = [-1] * len(roles)  # the gradient behind a node after the gradients, or _MANY
+        source = [-1] * len(roles)  # the gradient that a node after the gradients uses, or _MANY
         combines, reads = [False] * len(roles), [False] * len(roles)
         later = []
         behind = list(named)  # a gradient
@@ -311,7 +311,7 @@ class Roles:
             behind[node] = behind[node] or any(behind[before] for before in inputs[node])
             if not backward[node]:
                 continue
-            # Such as a moving average of a layer's result, or gradients of the same row that are added.
+            # Such as a moving average of a layer's result, or added gradients of the same row.
             if has_names and (not behind[node] or _UPDATE_NAME.search(self.view.names[node])):
                 roles[node] = UPDATE
                 reads[node] = self._reads_any(node, reads)

@@ -172,7 +172,7 @@ class ForwardScopes:
             return True
         if self._layers_in(children) < _LEAST_LAYERS:
             return False
-        # An encoder and a decoder are both parts of a model, however large one of them is.
+        # An encoder and a decoder are both parts of a model, however large either is.
         beside = children_of[self.index[self.paths[scope].rpartition("/")[0]]]
         return not any(
             self.weight[other] > _ASIDE * self.weight[above]

@@ -63,7 +63,7 @@ class Structure:
     role: np.ndarray
     """[nodes] index into `ROLES`."""
     layers: tuple[str, ...]
-    """Names of the layers in graph order, whatever groups contain them."""
+    """Layer names in graph order, whatever groups contain the layers."""
     layer_of: np.ndarray
     """[nodes] layer of each forward node; -1 for other nodes."""
     transparent: dict[str, int]

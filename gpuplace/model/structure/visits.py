@@ -1,7 +1,7 @@
 """Split scopes that the flow enters repeatedly into parts that it passes once.
 
 A module that opens the same name scope at each call, or modules that give their children the same names, put ops of
-many layers into one scope. By its scopes alone, such a model is a cycle; in flow order it is a chain::
+many layers into one scope. By scopes alone, such a model is a cycle; in flow order, it is a chain::
 
     attention <──> norm <──> block_0, block_1       attention ─> norm ─> block_0 ─> attention ─> norm ─> block_1
 

@@ -53,7 +53,7 @@ _SEEDS: tuple[tuple[re.Pattern[str], int], ...] = (
 _LIVE = re.compile(r".*(Queue|Iterator|Reader|Dataset|Recv|Stage|Barrier).*|_Arg")
 """Op types, besides variables and placeholders, whose results are unknown when a graph is built."""
 _WITH_DATA = frozenset({_INITIALISERS, _QUEUES})
-"""Purposes that also include the nodes used only by them that compute with data."""
+"""Purposes that include even nodes that compute with data, if only these purposes use them."""
 _READS = frozenset({"Identity", "ReadVariableOp"})
 _STEPS = re.compile(r"(?:^|/)global_step(?:/|$)")
 _LOGGED: tuple[tuple[re.Pattern[str], int], ...] = (
@@ -184,10 +184,10 @@ class _Edges:
 
 
 def neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
-    """Return for each node the nodes at the other ends of its edges, in edge order.
+    """Return, for each node, the nodes at the other ends of its edges, in edge order.
 
     Args:
-        of: [edges] the node that an edge is listed for.
+        of: [edges] the node under which an edge is listed.
         other: [edges] the other end.
         count: the number of nodes.
     """

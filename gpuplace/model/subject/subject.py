@@ -7,7 +7,7 @@ Every function, command, page and tab uses it, so that all of them describe the 
     other graphs       all nodes that its outputs need, without saver, initialisers and summaries
     fetches=[...]      all nodes that these fetches need
 
-Placing decides every node of a graph. The subject defines which of them a step runs.
+Placing assigns a device to every node of a graph. The subject defines which nodes a step runs.
 
 >>> from gpuplace.graph.apply_op import apply_op
 >>> from gpuplace.graph.graph import Graph
@@ -249,7 +249,7 @@ def tensor_feeds(graph: PlacementGraph, feeds: Mapping[Any, Any] | None) -> dict
 
 
 def fetch_names(fetches: Any) -> list[str]:
-    """Return the names in any structure that ``Session.run`` accepts; ``^name`` is an operation without a result.
+    """Return the names in any structure that ``Session.run`` accepts; ``^name`` is an operation without results.
 
     Args:
         fetches: a name, tensor, operation or variable, or lists, tuples and dicts of them.

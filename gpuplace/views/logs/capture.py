@@ -1,7 +1,7 @@
 """Capture the output of a block of code on file descriptors 1 and 2, with the placement that TensorFlow logs.
 
-TensorFlow logs placement from C++, bypassing `sys.stdout`, so a notebook never shows it. `LogCapture` captures the
-output of Python, of C++ and of child processes. The mechanism is in `redirection`.
+TensorFlow logs placement from C++, bypassing `sys.stdout`, so a notebook never shows it. `LogCapture` captures what
+Python, C++ and child processes write. The mechanism is in `redirection`.
 
 >>> with LogCapture() as log:
 ...     _ = os.write(1, b"a: (Neg): /job:localhost/replica:0/task:0/device:CPU:0\\n")

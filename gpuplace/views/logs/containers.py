@@ -25,7 +25,7 @@ _BREAK = re.compile(r"<br[ ]?/?>(?!\r?\n|$)", re.IGNORECASE)
 
 
 _ESCAPED = re.compile(r"(?:Device mapping:|[CcGg][Pp][Uu]:\d{1,4})(?:\\r)?\\n(?![\"'],?\s*$)", re.MULTILINE)
-"""A line break after a sentence, written as two characters, in the middle of a line."""
+"""A line break after a sentence, written as two characters, within a line."""
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?:[\"'],[ ]?[\"']|(?![\"'\w]|$)|(?=[\w/]))")
 _OPENING = re.compile(r"\A[\[( ]{0,4}b?[\"']")
 _CLOSING = re.compile(r"(?:\\n)?[\"'][\]) ,]{0,4}\Z")

@@ -1,9 +1,9 @@
 r"""Decorations around the lines of a log: comment and quote marks, line numbers, times, task names.
 
-Decorations are learned from lines that can begin in only one way: ``Device mapping:``, a row of the mapping, a device
-that was found or created. Text before such a line is a decoration if it consists of marks, numbers, times, levels, and
-names in brackets or before a bar or a colon. The same text, also with other numbers, is then removed from every line.
-Characters keep their positions in the log.
+Decorations are learned from lines that can begin in only one way: ``Device mapping:``, a row of the mapping, a found or
+created device. Text before such a line is a decoration if it consists of marks, numbers, times, levels, and names in
+brackets or before a bar or a colon. The same text, also with other numbers, is then removed from every line. Characters
+keep their positions in the log.
 
 >>> lines = ["# Device mapping:", "# /job:j/replica:0/task:0/gpu:0 -> device: 0, name: K40c", "# b: (Neg): /job:j", "x"]
 >>> decorations = Decorations(lines)
@@ -28,7 +28,7 @@ _FIRM = re.compile(
     r"|Ignoring (?:(?:visible )?gpu device|device specification|request to colocate)|Failed to place the graph without"
     r"|/job:\w++/replica:\d++/task:\d++/(?:device:)?+\w++:\d++[ \t]*+->"
 )
-"""Beginnings that identify a sentence of TensorFlow's."""
+"""Beginnings that identify a TensorFlow sentence."""
 _TOKENS = (
     r"[ \t]++",
     r"(?:INFO|WARNING|WARN|ERROR|DEBUG|NOTICE|FATAL|Z)\b:?+",

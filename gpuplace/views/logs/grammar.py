@@ -71,7 +71,7 @@ FULL_DEVICE: tuple[Terminal, ...] = (
 
 
 def _literal_begun(text: str, then: str) -> str:
-    """Return a pattern for a truncated literal, or the whole literal and whatever may follow."""
+    """Return a pattern for a truncated literal, or for the whole literal and any continuation."""
     pattern = then
     for char in reversed(text):
         pattern = f"(?:{re.escape(char)}{pattern})?"

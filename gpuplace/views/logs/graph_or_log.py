@@ -73,7 +73,7 @@ def no_log(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
         data: its content, decompressed.
 
     Returns:
-        The error, which states what the file is instead.
+        The error, which states the file's actual kind.
     """
     file_kind = kind_of(path, data)
     if file_kind is not None:

@@ -92,7 +92,7 @@ class LogDiff:
 
 
 def full_name(device: str) -> str:
-    """Return a device name in the format of 1.15, whatever format it was printed in.
+    """Return a device name in the format of 1.15, whatever its printed format.
 
     >>> full_name("/job:localhost/replica:0/task:0/gpu:1")
     '/job:localhost/replica:0/task:0/device:GPU:1'

@@ -186,7 +186,7 @@ def _startup_notes(lines: list[Unparsed]) -> list[LogNote]:
 
 
 def _ignored(unparsed: list[Unparsed]) -> list[LogNote]:
-    """Return a note about all text that is not about placement."""
+    """Return a note on all text that is not about placement."""
     if not unparsed:
         return []
     text = f"{counted(len(unparsed), 'piece')} of text, starting with {unparsed[0].text.strip()[:80]!r}"

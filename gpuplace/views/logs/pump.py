@@ -26,7 +26,7 @@ POSITION = struct.Struct("=q")
 """The format of a file position in the pump's answers."""
 _CHUNK = 1 << 16
 _PAUSE_S = 0.05
-"""Time in seconds that the beginning of a line waits for its end, if lines are filtered."""
+"""Seconds for which the beginning of a line waits for its end, if lines are filtered."""
 _ABOUT_PLACEMENT = re.compile(rb"[^\n]*(?:/job:|Device mapping:)[^\n]*\n?")
 
 
@@ -64,7 +64,7 @@ class Stream:
                 self.changed.notify_all()
 
     def _pass_uncopied(self, data: bytes, error: OSError) -> None:
-        """Pass text through that does not fit into the file: the program continues, and its log ends here."""
+        """Pass through text that does not fit into the file: the program continues, and its log ends here."""
         os.ftruncate(self.copy, self.kept)
         self.changed.wait_for(lambda: self.passed >= self.kept or self.is_broken)
         _write(self.target, f"gpuplace: the captured log ends here: {error.strerror}\n".encode() + data)

@@ -1,7 +1,7 @@
 r"""Capture Python's output on streams that do not use file descriptors 1 and 2, as in a notebook's kernel.
 
-In a kernel, `print` sends its text to the notebook without a file descriptor. So does TensorFlow with the lines about
-eager ops, once it has detected the notebook.
+In a kernel, `print` sends its text to the notebook without a file descriptor. TensorFlow does the same with lines about
+eager ops once it has detected the notebook.
 
 >>> import io
 >>> stream = io.StringIO()
@@ -24,7 +24,7 @@ class PythonStream:
     """Copies the text written to a stream; the stream object stays the same because loggers hold references to it.
 
     Args:
-        stream: the stream.
+        stream: such as ``sys.stdout``.
         is_quiet: whether placement lines are kept but not written.
     """
 

@@ -31,7 +31,7 @@ from gpuplace.views.logs.wrapped_lines import WrappedLines
 _MAX_HELD = 2000
 """Maximum length in characters of a truncated sentence that is carried over to the next line."""
 _SHOWN = 120
-"""Number of characters of a text that a note repeats."""
+"""Number of characters of a text that a note quotes."""
 _BLANKS = re.compile(r"\s+")
 _RELEVANT = re.compile(r":|evice|Executing|[\x00\x1b\r]")
 """Every line that is a sentence, or its beginning, contains a match."""

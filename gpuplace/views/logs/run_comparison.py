@@ -226,7 +226,7 @@ def _log_of(ran: Any) -> LoggedPlacement:
 
 
 def _rows(metadata: Any) -> Iterable[LoggedNode]:
-    """Yield the nodes of run metadata, with the devices on which they ran."""
+    """Yield the nodes in run metadata with the devices on which they ran."""
     types = {node.name: node.op for graph in metadata.partition_graphs for node in graph.node}
     for device in metadata.step_stats.dev_stats:
         if not _TRACED.search(device.device):
@@ -268,7 +268,7 @@ def _compared(
 
 
 def _own_names(placement: Placement) -> dict[str, str]:
-    """Return names with and without the prefixes of inlined functions -> names in the placement."""
+    """Map names with and without the prefixes of inlined functions to names in the placement."""
     return {_INLINED.sub("", name): name for name in placement} | {name: name for name in placement}
 
 
@@ -277,7 +277,7 @@ def _matching_name(name: str, by_name: Mapping[str, str]) -> str | None:
 
 
 def _renamed(metadata: Any, by_name: Mapping[str, str]) -> Any:
-    """Return the measured step with the names of the prediction."""
+    """Return the measured step with the prediction's node names."""
     step = type(metadata)()
     step.CopyFrom(metadata)
     for device in step.step_stats.dev_stats:

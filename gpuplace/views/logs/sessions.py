@@ -2,8 +2,8 @@
 
 A session begins where "Device mapping:" is printed again. TensorFlow prints mapping and nodes on stdout and on stderr.
 Either copy may lack the mapping (stdout has none since 2.0), be late or be missing. Sessions are therefore found for
-each stream separately and then paired: by number if both have the same number of mappings, otherwise by content, the
-first mention of a node on one stream with its first mention on the other.
+each stream separately and then paired: by number if both have the same number of mappings, otherwise by content,
+matching the first mention of a node on one stream with its first on the other.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _paired(stdout: list[SessionStatements], stderr: list[SessionStatements]) ->
         return _aligned(stderr, stdout) if err_mappings > out_mappings else _aligned(stdout, stderr)
     if (
         stdout[0].has_mapping != stderr[0].has_mapping
-    ):  # one stream begins before its first mapping, the other does not
+    ):  # one stream begins before its first mapping, the other with it
         (stderr if stdout[0].has_mapping is False else stdout).insert(0, SessionStatements())
     paired = []
     for number in range(max(len(stdout), len(stderr))):

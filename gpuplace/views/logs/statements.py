@@ -69,7 +69,7 @@ class Statement(NamedTuple):
 
 
 class LogNote(NamedTuple):
-    """A note about a part of a log that is not simply a sentence."""
+    """A note about a part of a log that is not just a sentence."""
 
     line: int
     """Line number, from 1."""

@@ -28,14 +28,14 @@ _STRANGE = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 """Characters that no terminal prints; files that are truncated while being written contain zeros."""
 _MAX_STRANGE = 0.02
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""Python's representation of bytes that are not UTF-8 (``surrogateescape``), which no encoder or table accepts."""
+"""Python's representation of bytes that are not UTF-8 (``surrogateescape``), which encoders and tables reject."""
 
 
 def log_text(log: Any) -> str:
     """Return the text of a log, without lone surrogates.
 
     Args:
-        log: a text of more than one line or that is not a file name, bytes, a path, an open file, or the result of
+        log: a text that has several lines or is not a file name, bytes, a path, an open file, or the result of
             IPython's `%%capture` (any object with `stdout` and `stderr`, read in this order).
 
     Raises:

@@ -1,8 +1,8 @@
 r"""Find the lines of a log that a terminal wrapped at its last column.
 
 A line is *full* if it continues on the next line. Two conditions must hold: no neighbouring line is longer, and some
-line of the same length ends in the middle of a text with only one possible continuation: a device name, a prefix, or a
-long name alone on its line.
+line of the same length ends inside a text with only one possible continuation: a device name, a prefix, or a long name
+alone on its line.
 
 >>> lines = ["abc: (Neg): /job:localhost/re", "plica:0/task:0/device:CPU:0", "done"]
 >>> wraps = WrappedLines(lines)

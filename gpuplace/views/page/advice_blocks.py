@@ -52,7 +52,7 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
     """Return the progress of a search, with a button that stops it.
 
     Args:
-        objective: objective of the search.
+        objective: as for `gpuplace.advise`.
         done: progress of the search; None before the first answer.
     """
     text, share = "Estimating the current step", 0.0

@@ -1,6 +1,6 @@
 """Function bodies in a page: those of functions that the graph calls without inlining.
 
-Each is a separate graph. Bodies that it calls come after it, as far as there is room.
+Each is a separate graph. Bodies that a body calls come after it, as far as there is room.
 """
 
 from __future__ import annotations

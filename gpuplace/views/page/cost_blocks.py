@@ -96,7 +96,7 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
 
     Args:
         compared: predicted and measured step.
-        is_beside: whether the timeline shows both.
+        is_beside: whether the timeline shows both steps.
     """
     rows = [
         [

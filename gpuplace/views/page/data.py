@@ -151,7 +151,7 @@ def _no_device(view: PlacementView) -> dict[str, Any]:
 
 
 def _verdicts(view: PlacementView) -> dict[str, Any] | None:
-    """Return for every node the rule that determined its device and the culprit, with definitions of the terms."""
+    """Return the rule that determined each node's device, and the culprit, with definitions of the terms."""
     if view.verdicts is None:
         return None
     verdicts = view.verdicts()

@@ -17,7 +17,7 @@ def finding_blocks(findings: Findings) -> list[Block]:
     """Return the findings as a table, followed by the harmless nodes and the assumptions.
 
     Args:
-        findings: the findings.
+        findings: of one step.
     """
     if findings.skipped:
         return [text_block(findings.skipped, "faint")]

@@ -29,7 +29,7 @@ def fixes_html(fixes: Sequence[Fix]) -> str:
     """Return a table of fixes, with a link to each placement in the page.
 
     Args:
-        fixes: the fixes.
+        fixes: changes that were tried.
     """
     if not fixes:
         return ""

@@ -1,7 +1,7 @@
 """A report page inside other HTML: compressed, in an isolated frame, over a still picture.
 
 A saved notebook keeps HTML outputs. Readers that run scripts (nbconvert's pages, JupyterLab for a notebook that its
-user trusts) show the frame, in which the picture can be clicked without a kernel. Others (GitHub, an untrusted
+user trusts) show the frame, in which the picture can be clicked without a kernel. Other readers (GitHub, an untrusted
 notebook) remove the frame and show the still picture below it.
 
 The scripts of a page are compressed directly, and the frame creates the import map from them: as Base64 ``data:`` URLs

@@ -3,7 +3,7 @@
 The page shows the explorer's picture with the same modules, layout and style sheets. In place of the kernel, it has the
 placement's columns as JSON, and scripts that fold and unfold, so that every folding is possible. A file has columns
 instead of pictures: an SVG of 60 boxes takes 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open. The
-timeline of a measured step is the notebook's too, beside the picture or on a separate page.
+timeline of a measured step is also the notebook's, beside the picture or on its own page.
 
 A page that is opened as a file cannot import neighbouring files, so its import map contains the modules themselves.
 

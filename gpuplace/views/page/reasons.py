@@ -18,7 +18,7 @@ from gpuplace.views.page.twins import Text, Twins
 from gpuplace.views.tables.interner import Interner
 
 SCOPE = "\x01"
-"""Stands for the path of the node's scope and a slash."""
+"""Stands for the path of the node's scope, slash included."""
 NODE = "\x02"
 """Stands for the node's name."""
 
@@ -36,7 +36,7 @@ def template(text: str, name: str) -> str:
 
 
 Piece = int | tuple[str | int, ...]
-"""A text as its index in `Reasons.strings`; or pieces of one with names, see `gpuplace.views.page.twins`."""
+"""A text as its index in `Reasons.strings`, or the pieces of a text with names; see `gpuplace.views.page.twins`."""
 
 
 class Outline(NamedTuple):

@@ -2,8 +2,8 @@
 
 The layers of a deep model, and the towers of a distributed one, repeat each other. A node's explanation follows from
 its component (`Bindings`: the nodes tied to each other by colocation, references and resources). If the component
-follows its input or its consumers, it also follows from their components. Components that agree in all of this are
-twins, and a name in the explanation of one stands for the node at the same position in the other::
+follows its input or its consumers, it also follows from their components. Components that agree in all this are twins:
+a name in one explanation stands for the node at the same position in the other::
 
     conv1/w ══ conv1/Assign        "conv1/Assign, tied to it, asks for '/gpu:0'"
     conv2/w ══ conv2/Assign        "{member 1}, tied to it, asks for '/gpu:0'"
@@ -37,7 +37,7 @@ class Twins:
     """The classes of a placement's nodes with equal explanations.
 
     Args:
-        placement: a placement.
+        placement: a `Placement`.
     """
 
     def __init__(self, placement: Placement) -> None:
@@ -91,7 +91,7 @@ class Twins:
         """Split a text of an explanation at the names in it; None if a name could also be a word.
 
         Args:
-            text: the text.
+            text: text to split.
             places: name of each node that the text may contain -> its index in `names`.
         """
         pieces: list[str | int] = []
@@ -165,7 +165,7 @@ class Twins:
     def _followed(
         self, decider: int, place: dict[int, int], depth: int
     ) -> tuple[tuple[object, ...], list[int]] | None:
-        """Return what the deciding node might follow, as a key and as nodes outside; None for too many nodes."""
+        """Return the key and positions of outside nodes that the deciding node might follow; None for too many."""
         graph, decisions = self.graph, self.placement.decisions
         assert decisions is not None
         late, fact = decisions.outline.is_generator, self.placement.facts_of(decider)

@@ -74,7 +74,7 @@ class BoxFacts(NamedTuple):
     """Bytes of its variables."""
 
     def copies_texts(self, has_room: bool = True) -> tuple[str, ...]:
-        """Return texts about copies in and copies out, if any; if space is short, only sizes."""
+        """Return texts about copies in and copies out, if any; only sizes if space is short."""
         texts = []
         for (number, size), is_in in ((self.received, True), (self.sent, False)):
             if not number:

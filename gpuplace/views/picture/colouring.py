@@ -278,7 +278,7 @@ def _source(run_metadata: RunMetadata) -> str:
 def _number(
     name: str, title: str, values: np.ndarray, scale: Scale, missing: str = "size unknown"
 ) -> Colouring:
-    """Return the steps of a scale as categories, followed by zero and unknown if present."""
+    """Return a scale's steps as categories, followed by "zero" and "unknown" if present."""
     steps = len(scale.bounds) - 1
     category = np.clip(np.searchsorted(scale.bounds, values, side="right") - 1, 0, max(0, steps - 1))
     labels = [scale.step_text(step) for step in range(steps)]

@@ -94,7 +94,7 @@ def _devices(view: PlacementView, counts: np.ndarray, is_tower: bool) -> tuple[s
 
 
 def _is_divided(devices: Sequence[tuple[str, ...]]) -> bool:
-    """Return whether layers in the order of the flow are on each device only once, in a row.
+    """Return whether each device has only one run of consecutive layers, in the order of the flow.
 
     >>> _is_divided([("GPU:0",), ("GPU:0",), ("GPU:1",)]), _is_divided([("GPU:0",), ("GPU:1",), ("GPU:0",)])
     (True, False)

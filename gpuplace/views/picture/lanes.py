@@ -162,7 +162,8 @@ def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
 
 
 def _labels(sheet: Sheet) -> dict[tuple[str, str], list[str]]:
-    """Ends of a line -> its label. Lines from one box to one lane share a label, since a device gets a tensor once."""
+    """Map the ends of a line to its label. Lines from one box to one lane share one, since a device gets a tensor
+    once."""
     view, drawing = sheet.drawing.view, sheet.drawing
     device = {box.id: box.device for box in drawing.boxes}
     groups: dict[tuple[str, str], list[Wire]] = {}

@@ -64,7 +64,7 @@ class Layout:
 def wrapping(
     sheet: Sheet, direction: str, canvas: tuple[float, float] | None, *, is_tight: bool = False
 ) -> Strips:
-    """Return the wrapping of a picture for a canvas (width and height in points); only from top to bottom."""
+    """Return a picture's wrapping for a canvas (width and height in points); for top to bottom only."""
     if canvas is None or direction != "TB":
         return ONE_STRIP
     sizes = {face.box.id: (face.width, face.height) for face in sheet.faces}

@@ -108,7 +108,7 @@ def lit_by(
 
 
 def lit_boxes(drawing: Drawing, lit: Lit) -> dict[str, Any]:
-    """Return for a page ``boxes`` (id -> highlighted nodes, if any), ``links`` as ``n0->n1``, and ``starts``."""
+    """Return ``boxes`` (id -> highlighted nodes, if any), ``links`` as ``n0->n1``, and ``starts`` for a page."""
     if lit.nodes is None or lit.edges is None:
         return {"what": lit.what, "text": lit.text}
     numbers = np.bincount(drawing.box_of[lit.nodes], minlength=len(drawing.boxes)).tolist()

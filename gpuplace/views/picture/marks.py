@@ -130,8 +130,8 @@ def critical_path(
     Args:
         placement: a `Placement` or a `PlacementView`.
         weight: ``"time"`` sums measured times, including copies, ``"bytes"`` sums the sizes of copies between devices,
-            ``"ops"`` counts ops. None: ``"time"`` if `run_metadata` is passed, otherwise ``"ops"``. Of chains with
-            equal weight, the one with more ops is taken.
+            ``"ops"`` counts ops. None: ``"time"`` if `run_metadata` is passed, otherwise ``"ops"``. Among chains of
+            equal weight, the one with more ops wins.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step.
 
     Raises:

@@ -43,7 +43,7 @@ _FEW_TOWERS = 4
 STRUCTURED_FROM: int = _FOLDING["structured_from"]
 """Number of nodes above which a picture shows the model instead of single nodes."""
 _FEW: int = _FOLDING["few"]
-"""Number of boxes below which a view shows too little."""
+"""Number of boxes below which a view is too sparse."""
 _OPS = 0.01
 """Weight factor of parts that consist of ops."""
 STRIPS = ("forward", "backward", "update")

@@ -1,4 +1,4 @@
-"""Vertical order of boxes without lines."""
+"""Vertical order of boxes that no lines connect."""
 
 from __future__ import annotations
 

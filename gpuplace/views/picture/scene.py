@@ -130,7 +130,7 @@ def _link(link: Link) -> dict[str, Any]:
 
 
 def _copies(drawing: Drawing) -> dict[int, list[Any]]:
-    """Number of each copy along a link -> how often a step makes it, its bytes, and its bytes per example."""
+    """Map each copy along a link to its number per step, its bytes, and its bytes per example."""
     view = drawing.view
     numbers = sorted({number for link in drawing.links for number in link.numbers})
     copies = [view.copies[number] for number in numbers]
@@ -142,7 +142,7 @@ def _copies(drawing: Drawing) -> dict[int, list[Any]]:
 
 
 def _former(drawing: Drawing, before: Drawing) -> dict[str, str]:
-    """Id of each new box and open scope -> the box or open scope in its place in the previous drawing."""
+    """Map the id of each new box and open scope to the box or scope in its place in the previous drawing."""
     known = {box.id for box in before.boxes} | {f"c{cluster.scope}" for cluster in before.clusters}
     tree = outline(drawing.view)
     first = np.unique(drawing.box_of, return_index=True)[1]

@@ -6,8 +6,8 @@
     Colouring (categories) ──┼──> Sheet: faces (lines, bar, outline, size), wires, legend, notes ──> DOT text, SVG
     Marks (found, path, …) ──┘
 
-Two renderers, Graphviz and `gpuplace.views.picture.svg`, therefore show the same texts. Boxes are measured here, such
-that another placement of the same graph mostly has boxes of the same size, and the picture keeps its layout.
+Both renderers, Graphviz and `gpuplace.views.picture.svg`, therefore show the same texts. Boxes are measured here, so
+that they mostly keep their size, and the picture its layout, in another placement of the graph.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def _op(
         text = words("asked_unmet" if box.unmet else "asked", request=shown_request)
         width = max(
             width, text_width(words("asked_unmet", request=shown_request), _SMALL)
-        )  # equally wide with either
+        )  # as wide with either text
         lines.append(Line(((text, "fill"),)))
     stroke, pen = "frame", _PEN
     classes = ["op", "blank"] if look.fill == PAPER else ["op"]

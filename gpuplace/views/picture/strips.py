@@ -1,7 +1,7 @@
 """Wrap long and wide pictures for a canvas: ranks in several strips, wide ranks in rows.
 
 Graphviz draws a chain of fifty layers as a long ribbon, too small to read. Here the ranks are cut into strips side by
-side, each read downwards, and a rank that is wider than the canvas is split into rows::
+side, each read downwards, and a rank wider than the canvas is split into rows::
 
     a ─> b ─> ... ─> f          a   c   e
                           ->    │   │   │
@@ -31,7 +31,7 @@ from gpuplace.views.tables.scopes import ROOT
 __all__ = ["ONE_STRIP", "Strips", "gaps", "ranks", "strips"]
 
 _GAPS = {False: (16.0, 28.8), True: (9.0, 18.0)}
-"""Distances between boxes and between ranks in points, and whether they are tight."""
+"""Distances between boxes and between ranks, in points, by whether they are tight."""
 _STRIP_GAP = 30.0
 _MOST = 8
 """Maximum number of strips in a picture."""

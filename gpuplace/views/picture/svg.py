@@ -389,7 +389,7 @@ def _words(
     anchor: str = "",
     halo: str = "",
 ) -> str:
-    """Return a line of text with a halo, readable on lines and hatches."""
+    """Return a line of text with a halo, which stays readable on lines and hatches."""
     more = ' font-weight="bold"' if bold else ""
     more += f' text-anchor="{anchor}"' if anchor else ""
     if halo:

@@ -35,7 +35,7 @@ class Wire:
 def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
     """Return the looks of a drawing's links.
 
-    Folded boxes describe their copies, and lines between ops do. If several lines carry the same copy, only one has a
+    Folded boxes describe their copies; between ops, the lines do. If several lines carry the same copy, only one has a
     label.
 
     Args:

@@ -31,7 +31,7 @@ _WIDTH = 120
 _HIDDEN = ("_output_shapes",)
 """Attributes that repeat information shown elsewhere."""
 _LEFT_OUT = ("_class",)
-"""Attributes left out on pages, which show them as groups; they would make the lists of nearly all nodes differ."""
+"""Attributes left out on pages, which show them as groups; with them, nearly all nodes' lists would differ."""
 
 
 def attr_rows(placement: Any, node: int) -> list[tuple[str, str]]:

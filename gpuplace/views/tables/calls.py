@@ -13,7 +13,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.attr_value import FunctionRef
 
 _FIRST = ("f", "body", "then_branch")
-"""Attributes whose functions do a node's main work; they are listed first."""
+"""Attributes whose functions do a node's main work, listed first."""
 
 
 class Call(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tables and texts as HTML without scripts and style sheets, which works in saved and untrusted notebooks.
+"""Tables and texts as HTML without scripts or style sheets, which works in saved and untrusted notebooks.
 
 >>> table(("op", "device"), [("a<b", "CPU:0")]).count("a&lt;b")
 1

@@ -29,7 +29,7 @@ class MoveRow(NamedTuple):
     """Full device name; ``""`` without one."""
     after: str
     cause: str
-    """The rule that determines its device now; the two devices if the rule is unknown."""
+    """The rule that now determines its device; both devices if the rule is unknown."""
     note: str
     """Both verdicts in words."""
 

@@ -38,8 +38,7 @@ OTHER_FILLS: tuple[str, ...] = tuple(_COLOURS["others"])
 """Fills of device types other than CPU and GPU."""
 
 SCALE_FILLS: tuple[str, ...] = tuple(_COLOURS["scale"])
-"""Steps of a numeric scale, from low to high. Each is darker than the one before by at least 10 of 100 in CIE
-lightness,
+"""Steps of a numeric scale, from low to high. Each is at least 10 of 100 in CIE lightness darker than its predecessor,
 so the order is visible to everyone and in grey.
 """
 PAPER: str = _COLOURS["paper"]

@@ -27,7 +27,7 @@ from gpuplace.web.rules import words
 from gpuplace.why.messages import error_of
 from gpuplace.why.verdict import Verdicts, verdicts_of
 
-if TYPE_CHECKING:  # shapes and copies load all ops, and a list of nodes asks for neither
+if TYPE_CHECKING:  # shapes and copies load all ops, and a list of nodes needs neither
     from gpuplace.cost.shapes.graph_shapes import GraphShapes
     from gpuplace.cost.step_copies import StepCopies
 
@@ -258,7 +258,7 @@ class PlacementView:
         return ~matches[self.request, self.device] & (self.device >= 0)
 
     def tensor_of(self, node: int, output: int) -> TensorFact:
-        """Return the known properties of a tensor; the source is asked once."""
+        """Return the known properties of a tensor; the source is queried once."""
         key = (node, output)
         fact = self._tensors.get(key)
         if fact is None:

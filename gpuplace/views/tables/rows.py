@@ -56,7 +56,7 @@ class DeviceRow(NamedTuple):
     copies_in: int
     """Number of copies to it in a step."""
     bytes_in: int
-    """Total size of these copies in bytes, as far as known."""
+    """Total known size of these copies in bytes."""
     size_in: str
     """Their size as text; ``""`` without copies."""
     description: str

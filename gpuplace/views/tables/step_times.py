@@ -1,8 +1,8 @@
 """Time and bytes of each node in one step, measured or predicted, from the ``step_stats`` of a ``RunMetadata``.
 
-A node can occur in several lists: in that of its device, where TensorFlow records the launch of its kernel, and in
-those of the device's streams (``.../stream:all``, node name ``MatMul:MatMul``), with the kernel's own time. Times in
-one list are summed (a loop runs a node several times); over several lists the largest sum counts.
+A node can occur in several lists: its device's, where TensorFlow records the launch of its kernel, and those of the
+device's streams (``.../stream:all``, node name ``MatMul:MatMul``), with the kernel's own time. Times in one list are
+summed (a loop runs a node several times); over several lists the largest sum counts.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def searcher(pattern: str) -> Callable[[str], Any]:
-    """Return a search function for a regular expression; an invalid expression is searched for as plain text.
+    """Return a search function for a regular expression; an invalid one is searched for as plain text.
 
     All searches of one function together end after `MOST_SEARCHING_S` seconds: ``(a+)+$`` could take years.
 

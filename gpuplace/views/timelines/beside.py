@@ -1,4 +1,4 @@
-"""Several steps in one timeline: each device has the lanes of all steps one below the other, with a common start.
+"""Several steps in one timeline: each device has the lanes of all steps, one below another, with a common start.
 
 The devices of the steps differ in their job, whose name is prefixed by the name of the step::
 

@@ -1,8 +1,8 @@
 """Suggestions of moves, based on measured copies, registered kernels and a new placement.
 
 For a copy that delayed a node, two changes are tried: moving the producer to the consumer's device, and the reverse. A
-change is suggested only if the graph, placed with this one changed request, has the node on that device and copies
-fewer bytes between devices (or as many bytes in fewer copies)::
+change is suggested only if, placed with this one changed request, the graph has the node on that device and copies
+fewer bytes between devices (or the same bytes in fewer copies)::
 
     a (CPU:0) ──64 MiB──> MatMul (GPU:0) ──4 B──> fetch     a requests GPU:0:      64 MiB less
                                                             MatMul requests CPU:0: 64 MiB and 4 B less
@@ -12,7 +12,7 @@ wherever the nodes are. Sizes are measured, or static where nothing was measured
 
 The time of a node on another type of device is not measured and not estimated. Therefore no node moves to a less
 preferred type, such as from a GPU to a CPU, unless the node took less time than the copy that the move saves. If the
-step ran on other devices than those of the placement, there are no suggestions.
+step ran on devices other than the placement's, there are no suggestions.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def thin_lanes(timeline: StepTimeline) -> np.ndarray:
 
 
 def timeline_page(timeline: StepTimeline | None) -> Page:
-    """Return the data of a step; of None, an empty page with a message."""
+    """Return the data of a step, or an empty page with a message for None."""
     if timeline is None:
         nothing = (
             "No step has been measured: run a step with trace_level FULL_TRACE and set explorer.run_metadata"
@@ -173,7 +173,7 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
 
 
 def timeline_tables(timeline: StepTimeline) -> str:
-    """Return device use and copies as HTML; without scripts, everything else as text."""
+    """Return device use and copies as HTML and, without scripts, everything else as text."""
     parts = [html.table(USE_COLUMNS, use_rows(timeline))]
     if timeline.copies:
         title = html.escape(f"{counted(len(timeline.copies), 'copy', 'copies')}, longest first")

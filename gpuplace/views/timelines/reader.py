@@ -95,9 +95,9 @@ class _Reader:
     ports: dict[str, str] = field(default_factory=dict)
     """``_Send`` or ``_Recv`` -> transferred tensor, from the partition graphs."""
     ends: dict[str, int] = field(default_factory=dict)
-    """Times of ``_SOURCE`` and ``_SINK``, in nanoseconds since 1970."""
+    """Times of ``_SOURCE`` and ``_SINK`` in nanoseconds since 1970."""
     arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
-    """(edge, receiving device) -> arrival of a tensor of another task, in nanoseconds since 1970."""
+    """(edge, receiving device) -> arrival of another task's tensor, in nanoseconds since 1970."""
 
     def read(self, run_metadata: RunMetadata) -> None:
         for device in devices_of(run_metadata):
@@ -431,11 +431,11 @@ class _Links:
             self.edges.add((before.number, after.number))
 
     def _source(self, events: list[_Event] | None, after: _Event) -> _Event | None:
-        """Return the one of a node's events that another node's event waited for.
+        """Return which of a node's events another node's event waited for.
 
-        A node on a GPU may start before its inputs: it starts when it is queued, its inputs when their kernels run. So
-        if both nodes ran equally often, their runs correspond; a `Merge` waits for the iteration before. Otherwise
-        this is the last of the events that started before.
+        A node on a GPU may start before its inputs: it starts when it is queued, and its inputs start when their
+        kernels run. So if both nodes ran equally often, their runs correspond; a `Merge` waits for the previous
+        iteration. Otherwise it is the last event that started earlier.
         """
         if not events:
             return None

@@ -82,7 +82,7 @@ class DeviceUse(NamedTuple):
     """Busy time as a fraction of the step, 0 to 1."""
     copies_in: int
     bytes_in: int
-    """Total size of the copies to the device, as far as known."""
+    """Total known size of the copies to the device."""
     longest_gap_us: float
     """Longest idle time, in microseconds."""
 
@@ -176,10 +176,10 @@ class StepTimeline:
         best = np.where(np.bincount(self.dst, minlength=len(own)) > 0, -1.0, self.path_weights).tolist()
         for before in self._topological_order():
             for after in self._consumers[before]:
-                # An event that was measured while it waited for its input counts from when the input was there.
+                # An event that was measured while it waited for its input counts from the input's arrival.
                 waited = max(min(finished[before], ends[after]) - starts[after], 0.0)
                 reached = best[before] + max(own[after] - waited, 0.0)
-                # Of chains of equal length, take the one with more events, including events that take no time.
+                # Among chains of equal length, take the one with more events, even events that take no time.
                 if (reached, lengths[before] + 1) > (best[after], lengths[after]):
                     lengths[after] = lengths[before] + 1
                     best[after], previous[after] = reached, before
@@ -341,7 +341,7 @@ class StepTimeline:
 
     @cached_property
     def last_input(self) -> np.ndarray:
-        """Last event to finish of those that each event waited for, [events]; -1: none."""
+        """The event that finished last of those that each event waited for, [events]; -1: none."""
         last = np.full(len(self), -1, dtype=np.int64)
         order = np.lexsort((np.arange(len(self.src)), -self.end_us[self.src], self.dst))
         after, first = np.unique(self.dst[order], return_index=True)

@@ -27,7 +27,7 @@ def tradeoff_svg(tradeoff: Any, theme: str = "light", width: int = 720) -> str:
         ValueError: the theme is unknown.
     """
     level = tradeoff.limit if math.isfinite(tradeoff.limit) else None
-    # A label is at the end of its line, which is the slowest placement with the least memory.
+    # A label is at the end of its line: at the slowest placement, which needs the least memory.
     points = [point for point in tradeoff.points if point.peak_memory is not None]
     best = sorted((point.step_time, point.peak_memory) for point in points if point.is_best)
     lines = [Line("the best", GPU_FILLS[0], best, level)]

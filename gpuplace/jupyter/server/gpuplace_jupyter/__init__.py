@@ -1,7 +1,7 @@
 """gpuplace in JupyterLab and Notebook 7: opens TensorFlow's files, and shows saved explorers without a kernel.
 
-It is a separate package so that starting a Jupyter server does not load gpuplace; pages are written by other processes
-that do. The scripts for JupyterLab are in ``labextension/``; there is no build step.
+It is a separate package so that starting a Jupyter server does not load gpuplace; other processes, which do, write the
+pages. The scripts for JupyterLab are in ``labextension/``; there is no build step.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 gpuplace/template`` is a page without a graph, for explorers in saved notebooks.
 
 Requests need the server's authentication. A file is named by its path below the root; symbolic links and ``..`` that
-lead outside are rejected. A page is written by a process with limits of size and time, which is killed when the browser
+lead outside are rejected. A process with size and time limits writes the page; it is killed when the browser
 disconnects. The page cannot load anything, and runs in a sandbox.
 
 In ``jupyter_server_config.py``::

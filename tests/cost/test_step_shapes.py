@@ -186,7 +186,7 @@ def test_a_loop_without_a_bound(graph):
         step_shapes(graph, trip_counts={"lop": 20})
     assert "loop/while_context" in str(error.value)
     for count in (-1, float("nan"), "many"):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="is between 0 and"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be between 0 and"):
             step_shapes(graph, trip_counts={"loop": count})
 
 

@@ -122,6 +122,8 @@ def test_every_key_does_what_the_help_says(page, explorer, screenshots):
 
 def test_keys_do_not_reach_the_notebook(page, explorer):
     """After a click on each control, letters, digits and Delete leave the cells as they are."""
+    from playwright.sync_api import Error
+
     before = page.evaluate(NOTEBOOK)
     page.locator(".jp-CodeCell").nth(2).locator(".jp-InputPrompt").click()
     clicked = []
@@ -132,7 +134,13 @@ def test_keys_do_not_reach_the_notebook(page, explorer):
         name = control.evaluate("node => node.getAttribute('aria-label') ?? node.textContent")
         if LEFT_OUT.search(name):
             continue
-        control.click(force=True)
+        try:
+            control.click(force=True, timeout=5_000)
+        except Error:
+            # The search that an earlier "a" started may open its own tab between the look and the click.
+            if control.is_visible():
+                raise
+            continue
         clicked.append(name)
         # What follows acts on the explorer, which may draw the control anew, disable it, or take it away.
         for key in (*"dd", *"bxacvzm", *string.digits[:7], "Delete"):

@@ -214,39 +214,32 @@ def test_what_is_queued_before_its_inputs_run_follows_them():
     assert timeline.chain[1] == timeline.total_us == 150
 
 
-def test_a_receive_that_waits_counts_from_the_arrival():
+@pytest.mark.parametrize(
+    ("sent_us", "received", "begin_us", "total_us"),
+    [(0, (100, 100), 200, 110), (30, (190, 30), 220, 130)],
+    ids=[
+        "a receive that waits counts from the arrival",
+        "a copy with the times of its send and receive counts",
+    ],
+)
+def test_copies_of_the_critical_path(sent_us, received, begin_us, total_us):
+    """In a predicted step, the send and the receive both take as long as the copy."""
     step = step_of(
         CPU_0=[
             entry("a", "a = MatMul()", 100, 90),
-            entry("a/_0", "a/_0 = _Send(edge_1_a @/job:localhost/replica:0/task:0/device:GPU:0)", 190, 0),
+            entry(
+                "a/_0", "a/_0 = _Send(edge_1_a @/job:localhost/replica:0/task:0/device:GPU:0)", 190, sent_us
+            ),
         ],
         GPU_0=[
             entry(
-                "a/_1", "a/_1 = _Recv(edge_1_a @/job:localhost/replica:0/task:0/device:CPU:0)", 100, 100, [4]
+                "a/_1", "a/_1 = _Recv(edge_1_a @/job:localhost/replica:0/task:0/device:CPU:0)", *received, [4]
             ),
-            entry("b", "b = Neg(a/_1)", 200, 10),
+            entry("b", "b = Neg(a/_1)", begin_us, 10),
         ],
     )
     timeline = step_timeline(step)
-    assert timeline.chain[1] == timeline.total_us == 110
-
-
-def test_a_copy_counts_although_its_send_and_receive_have_the_same_times():
-    """As in a predicted step, where both take as long as the copy."""
-    step = step_of(
-        CPU_0=[
-            entry("a", "a = MatMul()", 100, 90),
-            entry("a/_0", "a/_0 = _Send(edge_1_a @/job:localhost/replica:0/task:0/device:GPU:0)", 190, 30),
-        ],
-        GPU_0=[
-            entry(
-                "a/_1", "a/_1 = _Recv(edge_1_a @/job:localhost/replica:0/task:0/device:CPU:0)", 190, 30, [4]
-            ),
-            entry("b", "b = Neg(a/_1)", 220, 10),
-        ],
-    )
-    timeline = step_timeline(step)
-    assert timeline.chain[1] == timeline.total_us == 130
+    assert timeline.chain[1] == timeline.total_us == total_us
 
 
 def test_events_that_wait_for_each_other_are_on_no_path():

@@ -429,7 +429,7 @@ _MOST_DIMENSIONS = 254
 """Dimensions of a tensor, and nesting of lists. Source: tensorflow/core/framework/tensor_shape.h, release 1.15."""
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: object) -> Iterator[Any]:
     """Return the leaves of nested lists and tuples, in order.
 
     Args:
@@ -460,7 +460,7 @@ _AS_PYTHON = {"b": bool, "i": int32, "u": int32, "f": float32, "c": complex128}
 """Kind of a NumPy number -> type of a Python number of that kind."""
 
 
-def _infer(value: Any) -> DType:
+def _infer(value: object) -> DType:
     """Return TensorFlow's type for a Python value: int32 or int64 by size, float32, complex128, bool, string.
 
     NumPy numbers in a list are treated like Python numbers, although NumPy makes the list int64 or float64.
@@ -506,7 +506,7 @@ def _of_numpys_choice(array: np.ndarray[Any, Any]) -> DType:
     return as_dtype(array.dtype)
 
 
-def _wider(one: DType, other: DType, value: Any) -> DType:
+def _wider(one: DType, other: DType, value: object) -> DType:
     if one is other:
         return one
     if one in _PYTHON_NUMBERS and other in _PYTHON_NUMBERS:
@@ -514,7 +514,7 @@ def _wider(one: DType, other: DType, value: Any) -> DType:
     raise _not_supported(value)
 
 
-def _not_supported(value: Any) -> TypeError:
+def _not_supported(value: object) -> TypeError:
     return TypeError(
         f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}."
         " Consider casting elements to a supported type."
@@ -532,7 +532,7 @@ _ACCEPTS: dict[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-def _check(value: Any, dtype: DType) -> None:
+def _check(value: object, dtype: DType) -> None:
     accepted = _ACCEPTS.get(dtype._kind)
     if accepted is None:
         raise TypeError(f"{dtype} values cannot be made from Python values.")
@@ -646,7 +646,7 @@ _NUMBERS = frozenset(np.dtype(code) for code in "?bBhHiIlLefdFD")
 
 
 def own_array(
-    value: Any, dtype: DType | None = None, shape: ShapeLike = None, verify_shape: Any = False
+    value: object, dtype: DType | None = None, shape: ShapeLike = None, verify_shape: Any = False
 ) -> np.ndarray[Any, Any]:
     """Like ``as_array``, but the array never shares memory with ``value``.
 
@@ -735,13 +735,13 @@ def count_of(value: Any) -> int:
     return int(np.size(value))
 
 
-def _plain_integers(value: Any) -> Any:
+def _plain_integers(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain_integers(item) for item in value]
     return int(value) if isinstance(value, shapes.Dimension) else value
 
 
-def _outer_shape(value: Any) -> Sequence[int]:
+def _outer_shape(value: object) -> Sequence[int]:
     shape: list[int] = []
     while isinstance(value, (list, tuple)):
         shape.append(len(value))
@@ -751,7 +751,7 @@ def _outer_shape(value: Any) -> Sequence[int]:
     return shape
 
 
-def _string_array(value: Any) -> np.ndarray[Any, Any]:
+def _string_array(value: object) -> np.ndarray[Any, Any]:
     """Return an object array of ``bytes``; strings are encoded as UTF-8."""
     if isinstance(value, (str, bytes)):
         flat: list[Any] = [value]

@@ -136,54 +136,54 @@ class Dimension:
             return Dimension(None)
         return Dimension(function(self._value, that))
 
-    def __add__(self, other: Any) -> Dimension:
+    def __add__(self, other: object) -> Dimension:
         return self._combine(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Dimension:
+    def __sub__(self, other: object) -> Dimension:
         return self._combine(other, operator.sub)
 
-    def __rsub__(self, other: Any) -> Dimension:
+    def __rsub__(self, other: object) -> Dimension:
         return self._combine(other, lambda a, b: b - a)
 
-    def __mul__(self, other: Any) -> Dimension:
+    def __mul__(self, other: object) -> Dimension:
         return self._combine(other, operator.mul)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Dimension:
+    def __floordiv__(self, other: object) -> Dimension:
         return self._combine(other, operator.floordiv)
 
-    def __rfloordiv__(self, other: Any) -> Dimension:
+    def __rfloordiv__(self, other: object) -> Dimension:
         return self._combine(other, lambda a, b: b // a)
 
-    def __truediv__(self, other: Any) -> NoReturn:
+    def __truediv__(self, other: object) -> NoReturn:
         raise TypeError(_no_division(self, other))
 
-    def __rtruediv__(self, other: Any) -> NoReturn:
+    def __rtruediv__(self, other: object) -> NoReturn:
         raise TypeError(_no_division(other, self))
 
-    def __mod__(self, other: Any) -> Dimension:
+    def __mod__(self, other: object) -> Dimension:
         return self._combine(other, operator.mod)
 
-    def __rmod__(self, other: Any) -> Dimension:
+    def __rmod__(self, other: object) -> Dimension:
         return self._combine(other, lambda a, b: b % a)
 
     def _order(self, other: Any, function: Any) -> Any:
         that = as_dimension(other)._value
         return None if self._value is None or that is None else function(self._value, that)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return self._order(other, operator.lt)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return self._order(other, operator.le)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return self._order(other, operator.gt)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return self._order(other, operator.ge)
 
 
@@ -192,7 +192,7 @@ def _no_division(left: object, right: object) -> str:
     return f"unsupported operand type(s) for /: {kinds}, please use // instead"
 
 
-def as_dimension(value: Any) -> Dimension:
+def as_dimension(value: object) -> Dimension:
     """Return ``value`` as a ``Dimension``.
 
     Args:

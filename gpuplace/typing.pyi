@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     import gpuplace.jupyter.explorer.explorer
     import gpuplace.jupyter.pictures
     import gpuplace.model.subject.subject
+    import gpuplace.views.logs.logged_placement
     import gpuplace.views.tables.dependency_trace
+    import gpuplace.views.tables.placement_view
     import gpuplace.views.timelines.step_timeline
+    import gpuplace.why.placement
     from gpuplace.cost.step_estimate import StepEstimate
     from gpuplace.device.device_set import DeviceSet
     from gpuplace.device.machine import Machine
@@ -127,6 +130,12 @@ GraphLike: TypeAlias = (
     "Graph | PlacementGraph | HasGraph | SerializedBy | Model | bytes | str | os.PathLike[str]"
 )
 """What holds a graph: a `Graph`, a ``GraphDef``, its bytes, a path, an opened model, a session, a placement."""
+
+PlacementLike: TypeAlias = (
+    "gpuplace.why.placement.Placement | gpuplace.views.tables.placement_view.PlacementView |"
+    " gpuplace.views.logs.logged_placement.LoggedPlacement"
+)
+"""What shows where nodes are: a `Placement`, one read from a log, or a view of either."""
 
 MachineLike: TypeAlias = "Machine | DeviceSet | str"
 """What names a machine: a `Machine` or its text."""

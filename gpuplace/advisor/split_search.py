@@ -122,7 +122,7 @@ def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
         raise InvalidArgumentError.of(f"seed must be an integer of at least 0; got {seed!r}")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     """Whether a value is a finite number."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 

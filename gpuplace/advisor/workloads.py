@@ -187,7 +187,7 @@ def _list(owner: Any, name: str) -> list[Any]:
     return value
 
 
-def _a(value: Any) -> str:
+def _a(value: object) -> str:
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, str):

@@ -24,6 +24,8 @@ from typing import Any
 import absl.flags
 from absl.flags import FlagValues
 
+from gpuplace.typing import TensorLike
+
 __all__ = [
     "FLAGS",
     "DEFINE_bool",
@@ -94,7 +96,7 @@ class FlagsOfScript:
             self(sys.argv, known_only=True)
         return getattr(values, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: TensorLike) -> None:
         setattr(self._values, name, value)
 
     def __delattr__(self, name: str) -> None:

@@ -13,7 +13,7 @@ from gpuplace.ops.nest import is_nested, map_structure
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """Return the leaves of a structure in a list.
 
     >>> flatten({"b": [2, 3], "a": 1})

@@ -70,7 +70,7 @@ def _short(cell: Any) -> Any:
     return device_label(cell) if isinstance(cell, str) and cell.startswith("/job:") else cell
 
 
-def csv_cell(value: Any) -> Any:
+def csv_cell(value: object) -> Any:
     r"""Return the value of a CSV cell: None is empty, and text cannot act as a formula or a terminal escape.
 
     >>> csv_cell('=HYPERLINK("x")'), csv_cell("\tcmd"), csv_cell(-1), csv_cell("MatMul")

@@ -93,7 +93,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     return set_options
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -116,7 +116,7 @@ def _printed(rows: list[Row], arguments: argparse.Namespace) -> str:
                   limit=limit, full_names=full_names)  # fmt: skip
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     """Return a value as a table shows it."""
     if isinstance(value, float):
         return f"{value:.6g}"

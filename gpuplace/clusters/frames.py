@@ -52,7 +52,7 @@ def encoded(message: dict[str, Any]) -> list[Buffer]:
     """
     buffers: list[Buffer] = []
 
-    def reference(value: Any) -> dict[str, int]:
+    def reference(value: object) -> dict[str, int]:
         if not isinstance(value, bytes | memoryview):
             raise TypeError(f"{type(value).__name__} cannot be sent to another task")
         buffers.append(value)

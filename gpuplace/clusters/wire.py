@@ -45,7 +45,7 @@ _ENDING = "cannot schedule new futures after"
 """Prefix of Python's thread pool errors after shutdown of the pool or the process."""
 
 
-def packed(value: Any) -> Any:
+def packed(value: object) -> Any:
     """Convert a tensor's value to its wire form.
 
     Args:
@@ -114,7 +114,7 @@ def _of_elements(elements: list[Any], shape: tuple[int, ...], is_scalar: bool = 
     return array[()] if is_scalar else array
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if type(value) is not str:
         raise TypeError(type(value))
     return value

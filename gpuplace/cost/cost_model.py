@@ -50,7 +50,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.op_sets import FIRST_OF_FUSED
 from gpuplace.kernels.work.record import Work
-from gpuplace.typing import GraphLike
+from gpuplace.typing import GraphLike, TensorLike
 from gpuplace.writing import write_file
 
 ENVIRONMENT_VARIABLE = "GPUPLACE_COST_MODEL"
@@ -581,13 +581,13 @@ def _near(saved: Any, op_type: str) -> NearKernels:
     return NearKernels(flops, nbytes, starts, rests, taken, shares)
 
 
-def _flag(value: Any, name: str) -> bool:
+def _flag(value: TensorLike, name: str) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{name} is {value!r}, neither true nor false")
     return value
 
 
-def _number(value: Any, name: str, above: float | None = None) -> float:
+def _number(value: TensorLike, name: str, above: float | None = None) -> float:
     """Return a number, or raise an error if it is not finite and at least 0."""
     if (
         isinstance(value, bool)

@@ -35,7 +35,7 @@ from gpuplace.findings.trials import Trials
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.model.subject.step_part import step_part
 from gpuplace.model.subject.subject import feed_name, subject_of
-from gpuplace.typing import ConfigProto
+from gpuplace.typing import ConfigProto, FeedDict
 from gpuplace.why.harmless import harmless_counts
 from gpuplace.why.placement import Placement
 
@@ -89,7 +89,7 @@ def findings(step: StepEstimate) -> Findings:
 def placement_findings(
     placement: Placement,
     fetches: Any = None,
-    feeds: Any = None,
+    feeds: FeedDict | None = None,
     config: ConfigProto | None = None,
     batch: int | None = None,
 ) -> Findings:

@@ -121,7 +121,7 @@ class _Call:
                     _check_allowed(self.op_def.attr_defs[attr], [value.dtype], entry.name)
             self.inputs.append(value)
 
-    def _take_other(self, arg: ArgDef, value: Any) -> None:
+    def _take_other(self, arg: ArgDef, value: object) -> None:
         """Add an input that is a list or a reference."""
         tensors = self._list_input(arg, value) if arg.is_list else [self._single_input(arg, value)]
         if arg.is_ref:
@@ -173,7 +173,7 @@ class _Call:
             return f"{start} attr '{arg.type_attr}' of type {wanted.name}."
         return f"{start} type {wanted.name} of argument '{origin}'."
 
-    def _list_input(self, arg: ArgDef, value: Any) -> list[Tensor]:
+    def _list_input(self, arg: ArgDef, value: object) -> list[Tensor]:
         if not isinstance(value, (list, tuple)):
             raise TypeError(
                 f"Expected list for '{arg.name}' argument to '{self.op_def.name}' Op, not {value}."
@@ -246,7 +246,7 @@ class _Call:
                 )
             _check_allowed(self.op_def.attr_defs[arg.type_attr], types, arg.name)
 
-    def _note(self, attr: str, value: Any, arg: str) -> None:
+    def _note(self, attr: str, value: object, arg: str) -> None:
         self.attrs.setdefault(attr, value)
         self.origin.setdefault(attr, arg)
 
@@ -304,7 +304,7 @@ def _check_allowed(attr: AttrDef, types: list[DType], label: str) -> None:
             )
 
 
-def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
+def normalise_attr(attr: AttrDef, value: object, op_name: str) -> Any:
     """Return the Python form of an attribute value, checked against the attribute's definition.
 
     Raises:

@@ -11,8 +11,6 @@ Source: AttrValueHasType in tensorflow/core/framework/attr_value_util.cc, releas
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpuplace.dtypes import INVALID, DType, UnknownDType
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_notation import AttrDef
@@ -31,14 +29,14 @@ _KINDS: dict[str, type] = {
 _NAMES = (("bool", bool), *((name, kind) for name, kind in _KINDS.items() if name != "bool"))
 
 
-def kind_name(value: Any) -> str:
+def kind_name(value: object) -> str:
     """Return TensorFlow's name for the type of a value: `"int"`, `"list(type)"`, ...; `""` for no value."""
     if isinstance(value, tuple):
         return f"list({kind_name(value[0])})" if value else "list"
     return next((name for name, kind in _NAMES if isinstance(value, kind)), "")
 
 
-def kind_fault(attr: AttrDef, value: Any) -> str | None:
+def kind_fault(attr: AttrDef, value: object) -> str | None:
     """Return the error of a value whose type is wrong, or None. An empty list is valid for any list type."""
     if attr.is_list:
         if isinstance(value, tuple) and all(_is_a(attr.element_type, item) for item in value):
@@ -55,7 +53,7 @@ def kind_fault(attr: AttrDef, value: Any) -> str | None:
     return f"AttrValue had value with type '{found}' when '{attr.type}' expected"
 
 
-def type_fault(value: Any) -> str | None:
+def type_fault(value: object) -> str | None:
     """Return the error of a type or list of types, or None. Reference types and unknown types are invalid."""
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, UnknownDType):
@@ -67,7 +65,7 @@ def type_fault(value: Any) -> str | None:
     return None
 
 
-def _is_a(kind: str, value: Any) -> bool:
+def _is_a(kind: str, value: object) -> bool:
     wanted = _KINDS.get(kind)
     return (
         wanted is not None and isinstance(value, wanted) and (kind == "bool" or not isinstance(value, bool))

@@ -162,7 +162,7 @@ def convert_to_tensor(
     return make_constant(value, wanted, name=name)
 
 
-def _is_tensor_like(value: Any) -> bool:
+def _is_tensor_like(value: object) -> bool:
     return isinstance(value, Tensor) or any(isinstance(value, base) for _, _, base, _ in _conversions)
 
 
@@ -213,7 +213,7 @@ def _pack(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:
         return graph.create_op("Pack", parts, name=scope, attrs=attrs, op_def=op_def).outputs[0]
 
 
-def _packed_part(value: Any, dtype: DType | None, name: str) -> Tensor:
+def _packed_part(value: TensorLike, dtype: DType | None, name: str) -> Tensor:
     if isinstance(value, Tensor) and dtype is not None and value.dtype.base_dtype is not dtype:
         raise TypeError(
             f"Cannot convert a list containing a tensor of dtype {value.dtype} to {dtype} (Tensor is: {value!r})"
@@ -222,7 +222,7 @@ def _packed_part(value: Any, dtype: DType | None, name: str) -> Tensor:
 
 
 def convert_n_to_tensor(
-    values: Any,
+    values: TensorLike,
     dtype: DTypeLike | None = None,
     name: str | None = None,
     preferred_dtype: Any = None,

@@ -143,7 +143,7 @@ _SHOWN = 1000
 """Maximum number of tensor elements in the text of a value."""
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """Return an attribute value in the notation of defaults.
 
     >>> value_text((b"a", True, TensorShape([None, 2])))

@@ -49,7 +49,7 @@ class OpStats:
         return self._value
 
     @value.setter
-    def value(self, value: Any) -> None:
+    def value(self, value: object) -> None:
         self._value = value
 
     def __iadd__(self, other: OpStats) -> OpStats:

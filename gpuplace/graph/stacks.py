@@ -94,7 +94,7 @@ class Pushed(Block, Generic[T]):
         self._ending = bool
 
 
-def end_default(thread: int, stack: list[Any], depth: int, default: Any) -> None:
+def end_default(thread: int, stack: list[Any], depth: int, default: object) -> None:
     """End a default and its inner defaults, if it still exists.
 
     Args:

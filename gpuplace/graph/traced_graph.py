@@ -207,7 +207,7 @@ class TracedGraph(Graph):
                 self.control_captures[op] = None
         return super().control_dependencies(mine)
 
-    def _operation_beside(self, item: Any) -> Operation:
+    def _operation_beside(self, item: object) -> Operation:
         """Like ``Graph.colocate_with``, for operations that may belong to an outer graph."""
         op = getattr(item, "op", item)
         if isinstance(op, Operation) and op.graph is not self:

@@ -129,7 +129,7 @@ _PLAIN_FIELDS = {bool: "b", int: "i", float: "f", bytes: "s", str: "placeholder"
 """Python type -> field of an ``AttrValue``."""
 
 
-def attr_messages(value: Any) -> Any:
+def attr_messages(value: object) -> Any:
     """Return tensors, shapes or functions as messages.
 
     Args:

@@ -117,7 +117,7 @@ def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], An
         node.MergeFromString(op.extra_fields)
 
 
-def _content(value: Any) -> Any:
+def _content(value: object) -> Any:
     """Return the key by which attribute values are compared; None for values that should not be compared."""
     if type(value) is TensorShape:
         return (value.sizes,)

@@ -441,7 +441,7 @@ class _Attributes:
         return at + len(_PREFIX), is_plain
 
 
-def _group_names(value: Any) -> list[bytes]:
+def _group_names(value: object) -> list[bytes]:
     """Return the groups in the value of a `_class` attribute."""
     texts = value if isinstance(value, tuple) else ()
     return [text[len(_PREFIX) :] for text in texts if isinstance(text, bytes) and text.startswith(_PREFIX)]

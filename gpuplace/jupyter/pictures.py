@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplace.jupyter import render
 from gpuplace.jupyter.first_view import STILL_CANVAS, first_view
-from gpuplace.typing import RunMetadata
+from gpuplace.typing import PlacementLike, RunMetadata
 from gpuplace.views.picture.box_facts import node_costs
 from gpuplace.views.picture.colouring import Colouring, colouring, moved_colouring
 from gpuplace.views.picture.dot import checked_direction, dot_text
@@ -161,7 +161,7 @@ class Picture:
 
 
 def placement_picture(
-    placement: Any,
+    placement: PlacementLike,
     *,
     open: Iterable[str] | None = None,
     colour: str | None = None,

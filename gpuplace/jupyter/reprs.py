@@ -65,7 +65,7 @@ _PICTURE_NODES = 3000
 """Maximum number of nodes of a graph that is displayed with a picture."""
 
 
-def mimebundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, str] | None:
+def mimebundle(obj: object, include: Any = None, exclude: Any = None) -> dict[str, str] | None:
     """Return ``{"text/html": ..., "text/plain": ...}`` for one of our objects; None for anything else."""
     shown = _shown(obj)
     if shown is None:
@@ -75,7 +75,7 @@ def mimebundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, 
 
 
 @singledispatch
-def _shown(obj: Any) -> tuple[str, str] | None:
+def _shown(obj: object) -> tuple[str, str] | None:
     """Return HTML and text of an object; objects with a graph and `list_devices` are sessions."""
     if hasattr(obj, "step_stats") and hasattr(obj, "SerializeToString"):
         return _run_metadata(obj)

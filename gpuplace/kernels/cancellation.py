@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gpuplace.errors import DeadlineExceededError
+from gpuplace.typing import TensorLike
 
 
 class Cancellation:
@@ -63,7 +64,7 @@ class Cancellation:
 class StepRendezvous(Protocol):
     """Exchange of a step's tensors with other tasks."""
 
-    def send(self, name: str, device: str, value: Any) -> None:
+    def send(self, name: str, device: str, value: TensorLike) -> None:
         """Send the value of an edge to the task of a device."""
         ...
 

@@ -173,11 +173,11 @@ def _parse_value(text: str) -> Any:
     return as_dtype(text)
 
 
-def _constraint_text(value: Any) -> str:
+def _constraint_text(value: object) -> str:
     return value.short_name if isinstance(value, DType) else value_text(value)
 
 
-def _field_text(value: Any) -> str:
+def _field_text(value: object) -> str:
     if isinstance(value, DType):
         return f"type: {value.enum_name}"
     letter = "s" if isinstance(value, bytes) else "b" if isinstance(value, bool) else "i"

@@ -40,6 +40,7 @@ from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFo
 from gpuplace.kernels.cancellation import Cancellation
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Graph
 
 Resource = TypeVar("Resource")
 
@@ -330,7 +331,7 @@ class FunctionRuns(Protocol):
     """Runs library functions of graphs on the devices of a session."""
 
     def callable_of(
-        self, graph: Any, name: str, device: str, state: Any
+        self, graph: Graph, name: str, device: str, state: Any
     ) -> Callable[[Sequence[Any]], list[Any]]:
         """Return a callable that takes all arguments of a function and returns all results.
 

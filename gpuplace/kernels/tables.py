@@ -264,7 +264,7 @@ def _key_of(key: Any) -> Any:
     return tuple(key.reshape(-1).tolist()) if key.ndim else key.item()
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return os.fsdecode(value) if isinstance(value, bytes) else str(value)
 
 

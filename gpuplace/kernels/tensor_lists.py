@@ -149,7 +149,7 @@ class TensorList:
         return found
 
 
-def _alone(value: Any) -> np.ndarray[Any, Any]:
+def _alone(value: object) -> np.ndarray[Any, Any]:
     made = np.empty((), object)
     made[()] = value
     return made
@@ -178,7 +178,7 @@ def zeros_like(xp: ArrayModule, value: Array) -> Array:
     return made
 
 
-def list_of(value: Any, dtype: DType | None = None, what: str = "op elements") -> TensorList:
+def list_of(value: object, dtype: DType | None = None, what: str = "op elements") -> TensorList:
     """Return the list in a ``variant``.
 
     Args:

@@ -39,7 +39,7 @@ class CompositeTensor:
         return self._type_spec._from_components(components)
 
 
-def is_composite(value: Any) -> bool:
+def is_composite(value: object) -> bool:
     """Return whether a value consists of several tensors.
 
     Args:

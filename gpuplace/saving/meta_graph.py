@@ -310,7 +310,7 @@ def _add_collection(
         del meta_graph.collection_def[key]
 
 
-def _belongs(item: Any, scope: str | None, excluded: Collection[str]) -> bool:
+def _belongs(item: object, scope: str | None, excluded: Collection[str]) -> bool:
     name = item if isinstance(item, str) else getattr(item, "name", None)
     return not isinstance(name, str) or _is_included(name, scope, excluded)
 

@@ -310,7 +310,7 @@ def by_name(things: Any) -> dict[str, Any]:
     return named
 
 
-def _is_partitioned(thing: Any) -> bool:
+def _is_partitioned(thing: object) -> bool:
     """Return whether an object is a partitioned variable."""
     return not isinstance(thing, Variable | Tensor | Operation) and hasattr(thing, "_get_variable_list")
 

@@ -131,7 +131,7 @@ def _fed(shape: ShapeLike) -> Any:
     return shape if isinstance(shape, np.ndarray) else fed_sizes(shape)
 
 
-def _content_of(value: Any) -> Any:
+def _content_of(value: object) -> Any:
     """Return a printable key of a value's content."""
     if isinstance(value, np.ndarray):
         return value.shape, str(value.dtype), hashlib.sha256(value.tobytes()).hexdigest()

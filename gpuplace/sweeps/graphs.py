@@ -123,7 +123,7 @@ def _paths(pattern: str) -> Iterator[str]:
     yield from matches
 
 
-def _source_of(graph: Any) -> str | SentGraph:
+def _source_of(graph: Graph) -> str | SentGraph:
     if isinstance(graph, str | os.PathLike):
         return os.fspath(graph)
     inner = getattr(graph, "graph", None)

@@ -118,7 +118,7 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def run(work: Work, client: Any = None, workers: int | None = None) -> Rows:
+def run(work: Work, client: object = None, workers: int | None = None) -> Rows:
     """Evaluate the cases and yield their numbers and rows as they complete.
 
     Without a client, this process evaluates the first cases, and starts worker processes if the remaining work takes
@@ -213,7 +213,7 @@ def _no_workers() -> UnavailableError:
 
 
 @contextmanager
-def _client_of(client: Any) -> Iterator[Client]:
+def _client_of(client: object) -> Iterator[Client]:
     """Yield the client, or a client connected to a scheduler's address, which is closed afterwards."""
     from distributed import Client
 

@@ -41,7 +41,7 @@ def sweep(
     machines: Any = None,
     configs: Any = None,
     what: str = "place",
-    client: Any = None,
+    client: object = None,
     *,
     releases: str | Iterable[str] | None = None,
     resume: str | os.PathLike[str] | None = None,

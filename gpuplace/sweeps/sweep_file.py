@@ -144,5 +144,5 @@ class SweepFile:
         return rows
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return list(value.items()) if isinstance(value, dict) else value

@@ -125,11 +125,11 @@ def _rows(placement: Placed, fact: NodeFacts, device_type: str) -> list[KernelDe
     return [row for row in rows if row.device_type in (device_type, "DEFAULT")]
 
 
-def _admits(value: Any, allowed: frozenset[Any]) -> bool:
+def _admits(value: object, allowed: frozenset[Any]) -> bool:
     return value in allowed if not isinstance(value, tuple) else allowed.issuperset(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, tuple):
         return "/".join(_text(item) for item in value)
     return str(getattr(value, "short_name", value))

@@ -133,7 +133,7 @@ def specification_text(text: str, release: str) -> str:
     return text.replace("/device:", "/") if release == "1.0" else text
 
 
-def attr_text(value: Any, release: str) -> str:
+def attr_text(value: object, release: str) -> str:
     """Return an attribute's value.
 
     >>> attr_text((1, 2), "1.15"), attr_text(True, "1.15"), attr_text(b"SAME", "1.15")

@@ -288,7 +288,7 @@ def unmet_keeps(graph: PlacementGraph, kept: Mapping[int, str], placed: Mapping[
     return [f"keep puts {name} on '{text}', where it cannot run: soft placement moved it to {where}{more}."]
 
 
-def _device(choice: Any, device: Any) -> str:
+def _device(choice: object, device: Any) -> str:
     text = str(device.to_string() if hasattr(device, "to_string") else device)
     if not text or parse_name(text) is None:
         raise InvalidArgumentError.of(
@@ -301,7 +301,7 @@ def _parts(device: str) -> Any:
     return parse_name(device) or device
 
 
-def _chosen(graph: PlacementGraph, choice: Any) -> list[int]:
+def _chosen(graph: PlacementGraph, choice: object) -> list[int]:
     test = _test(choice)
     if isinstance(choice, str | re.Pattern):
         nodes = [node for node, name in enumerate(graph.names) if test(name)]
@@ -316,7 +316,7 @@ def _chosen(graph: PlacementGraph, choice: Any) -> list[int]:
     )
 
 
-def _test(choice: Any) -> Callable[[Any], Any]:
+def _test(choice: object) -> Callable[[Any], Any]:
     if isinstance(choice, str):
         scope = choice.rstrip("/") + "/"
         return lambda name: name.startswith(scope) or fnmatchcase(name, choice)
@@ -327,7 +327,7 @@ def _test(choice: Any) -> Callable[[Any], Any]:
     raise TypeError(f"keep must contain patterns, regular expressions or functions of a name; got {choice!r}")
 
 
-def _shown(choice: Any) -> str:
+def _shown(choice: object) -> str:
     if isinstance(choice, re.Pattern):
         return repr(choice.pattern)
     return repr(choice) if isinstance(choice, str) else getattr(choice, "__name__", repr(choice))

@@ -82,7 +82,7 @@ def is_whole(array: Any) -> bool:
     return array.base is None or type(array.base) is not np.ndarray
 
 
-def unfilled_like(value: Any) -> Any:
+def unfilled_like(value: object) -> Any:
     """Return a new array like another one, with the same values only if it is small."""
     array = np.asarray(value)
     return np.array(array) if array.nbytes <= SMALL_BYTES else unfilled(array.shape, array.dtype)

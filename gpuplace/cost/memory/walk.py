@@ -32,7 +32,7 @@ from gpuplace.runtime.plan.step_errors import failed_step_error
 Values = Mapping[Slot, Any]
 
 
-def _first(value: Any, *others: Any) -> Any:
+def _first(value: object, *others: Any) -> Any:
     """Replace a kernel that passes its input through."""
     return value
 

@@ -32,7 +32,7 @@ from gpuplace.graphdef.saved_model import SERVING
 _TRACE = "pass one of its traces: fn.get_concrete_function(*arguments)"
 
 
-def saved_object(value: Any, load: Callable[[str], Any]) -> tuple[Any, str] | None:
+def saved_object(value: object, load: Callable[[str], Any]) -> tuple[Any, str] | None:
     """Return the graph message of a TensorFlow object and the object's name; None for another object.
 
     Args:
@@ -66,7 +66,7 @@ def saved_object(value: Any, load: Callable[[str], Any]) -> tuple[Any, str] | No
     return None
 
 
-def _name_of(value: Any) -> str:
+def _name_of(value: object) -> str:
     """Return the name of an object for messages."""
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     return name if isinstance(name, str) else type(value).__name__
@@ -98,11 +98,11 @@ def _only_trace(function: Any) -> Any:
     )
 
 
-def _save(value: Any, folder: str, signatures: Any) -> None:
+def _save(value: object, folder: str, signatures: Any) -> None:
     _tensorflow().saved_model.save(value, folder, signatures=signatures)
 
 
-def _exported(save: Callable[[str], None], value: Any, load: Callable[[str], Any]) -> Any:
+def _exported(save: Callable[[str], None], value: object, load: Callable[[str], Any]) -> Any:
     """Return TensorFlow's ``SavedModel`` message of an object."""
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         try:

@@ -52,7 +52,7 @@ class Comparison:
         """Compare with the current placement from now on."""
         self._set(self.what_if.placement, f"pinned: {self._words(self.what_if.settings)}")
 
-    def use(self, other: Any = None, **settings: Any) -> None:
+    def use(self, other: object = None, **settings: Any) -> None:
         """Compare with another placement, or with the placement of other settings; without arguments, stop comparing.
 
         Args:
@@ -80,7 +80,7 @@ class Comparison:
                 raise state.error
             self._set(state.placement, "another graph")
 
-    def _like_ours(self, other: Any) -> tuple[Any, dict[str, Any]]:
+    def _like_ours(self, other: object) -> tuple[Any, dict[str, Any]]:
         """Return another model and its part that corresponds to the shown part, if there is one."""
         ours, settings = self.what_if.parts.model, self.what_if.settings
         is_graph = isinstance(other, Graph | PlacementGraph) or hasattr(other, "graph")

@@ -173,7 +173,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         return self._views.run_metadata
 
     @run_metadata.setter
-    def run_metadata(self, value: Any) -> None:
+    def run_metadata(self, value: object) -> None:
         self._views.run_metadata = value
         self._show_arranged()
 

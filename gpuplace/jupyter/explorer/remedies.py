@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpuplace import release as releases
 from gpuplace.device.gpu_models import GPU_MODELS
@@ -25,6 +24,7 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.setting_table import SETTINGS
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
+from gpuplace.typing import TensorLike
 from gpuplace.views.tables.text import counted
 
 _MOST_GPUS = 64
@@ -124,6 +124,6 @@ def _without(name: str) -> str:
     return f"Unset {label}" if label.isupper() else f"Clear {name}"
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: TensorLike) -> str:
     label = SETTINGS[name].label
     return f"{label if label.isupper() else name}={value!r}"

@@ -100,7 +100,7 @@ class Setting:
     name: str = ""
     """Name of the trait; its key in `SETTINGS`."""
 
-    def changed(self, value: Any, settings: Settings) -> Settings:
+    def changed(self, value: object, settings: Settings) -> Settings:
         """Return the settings with another value for this setting; raises as `check` does."""
         value = self.check(value)
         fields = {self.name: value} if self.fields is None else self.fields(value, settings)
@@ -196,12 +196,12 @@ def _visible(settings: Settings) -> tuple[int, ...]:
         return ()
 
 
-def _with_gpu(part: str, value: Any, settings: Settings) -> tuple[int, ...]:
+def _with_gpu(part: str, value: object, settings: Settings) -> tuple[int, ...]:
     now = set(settings.visible)
     return tuple(sorted(now | {int(part)} if value else now - {int(part)}))
 
 
-def _with_count(part: str, value: Any, settings: Settings) -> dict[str, Any]:
+def _with_count(part: str, value: object, settings: Settings) -> dict[str, Any]:
     counts = {**settings.device_count, part: value}
     return {kind: number for kind, number in counts.items() if number not in (None, "")}
 
@@ -418,7 +418,7 @@ def colour_control(colours: Sequence[str], colour: str) -> Control:
     }
 
 
-def setting_of(control: str, value: Any, settings: Settings) -> tuple[str, Any]:
+def setting_of(control: str, value: object, settings: Settings) -> tuple[str, Any]:
     """Return the trait that a control represents, and its new value.
 
     Raises:

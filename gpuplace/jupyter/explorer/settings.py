@@ -35,7 +35,7 @@ ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
 """CUDA's ways to number GPUs."""
 
 
-def _in_config(path: str, default: Any) -> Any:
+def _in_config(path: str, default: object) -> Any:
     """Return a field that is part of the ``ConfigProto``, with its path there."""
     default_argument = {"default_factory": default} if callable(default) else {"default": default}
     return field(**default_argument, metadata={"config": path})
@@ -205,7 +205,7 @@ _GPU_PARTS = {
 """Setting -> its name in `GPUSettings`."""
 
 
-def checked_order(value: Any) -> str:
+def checked_order(value: object) -> str:
     """Return one of `ORDERS`; raises ValueError otherwise."""
     if value not in ORDERS:
         raise ValueError(f"CUDA_DEVICE_ORDER must be {' or '.join(ORDERS)}, not {value!r}")

@@ -73,7 +73,7 @@ class Switches(_TRAITS):  # type: ignore[misc]
             self._show_placement()
         return True
 
-    def _set(self, control: str, value: Any) -> None:
+    def _set(self, control: str, value: object) -> None:
         """Set the trait that a control represents; an invalid value is shown next to the control."""
         try:
             name, trait_value = setting_of(control, value, self._what_if.settings)

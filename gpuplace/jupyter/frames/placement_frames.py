@@ -51,13 +51,14 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category, coded, scope_category
 from gpuplace.jupyter.frames.table import Table
+from gpuplace.typing import PlacementLike
 from gpuplace.views.tables.palette import device_label
 from gpuplace.views.tables.placement_view import view_of
 from gpuplace.views.tables.rows import device_rows, scope_rows
 from gpuplace.why.rules import RULES
 
 
-def placement_frame(placement: Any) -> pd.DataFrame:
+def placement_frame(placement: PlacementLike) -> pd.DataFrame:
     """Return one row per node, indexed by its name; see the module for the columns."""
     view = view_of(placement)
     device = np.asarray(view.device, dtype=np.int64)
@@ -96,7 +97,7 @@ def _verdict_columns(view: Any) -> dict[str, Any]:
     }
 
 
-def edges_frame(placement: Any) -> pd.DataFrame:
+def edges_frame(placement: PlacementLike) -> pd.DataFrame:
     """Return one row per edge; see the module for the columns."""
     view = view_of(placement)
     is_control = view.is_control
@@ -116,7 +117,7 @@ def edges_frame(placement: Any) -> pd.DataFrame:
     )
 
 
-def copies_frame(placement: Any, numbers: Sequence[int] | None = None) -> pd.DataFrame:
+def copies_frame(placement: PlacementLike, numbers: Sequence[int] | None = None) -> pd.DataFrame:
     """Return one row per copy; see the module for the columns.
 
     Args:
@@ -190,7 +191,7 @@ def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
     raise ValueError(f"A trace has no table {table!r}: choose one of nodes, edges, copies")
 
 
-def devices_frame(placement: Any) -> pd.DataFrame:
+def devices_frame(placement: PlacementLike) -> pd.DataFrame:
     """Return one row per device, indexed by full name: its nodes, and the copies to it."""
     rows = device_rows(placement)
     return Table(
@@ -206,7 +207,7 @@ def devices_frame(placement: Any) -> pd.DataFrame:
     )
 
 
-def scopes_frame(placement: Any, depth: int = 1) -> pd.DataFrame:
+def scopes_frame(placement: PlacementLike, depth: int = 1) -> pd.DataFrame:
     """Return one row per name scope down to a depth, with a column per device for the number of nodes."""
     rows = scope_rows(placement, depth)
     view = view_of(placement)
@@ -260,7 +261,7 @@ def groups_frame(placement: Any) -> pd.DataFrame:
     )
 
 
-def memory_frame(placement: Any) -> pd.DataFrame:
+def memory_frame(placement: PlacementLike) -> pd.DataFrame:
     """Return one row per device: its memory limit and the tensors of its nodes; see the module for the columns."""
     view = view_of(placement)
     devices = devices_frame(placement)
@@ -312,7 +313,7 @@ _TABLES: dict[str, Callable[..., pd.DataFrame]] = {
 }
 
 
-def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
+def frame(placement: PlacementLike, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
     """Return a table of a placement by its name; see the module for names and columns.
 
     Args:

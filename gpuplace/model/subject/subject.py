@@ -279,7 +279,7 @@ def fetch_names(fetches: Any) -> list[str]:
     )
 
 
-def feed_name(key: Any) -> str:
+def feed_name(key: object) -> str:
     """Return the name of a feed.
 
     Args:

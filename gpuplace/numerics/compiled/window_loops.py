@@ -25,7 +25,8 @@ This module needs numba; ``dispatch`` imports it when a loop is requested.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
@@ -33,6 +34,10 @@ from numba import types
 from numba.extending import intrinsic, register_jitable
 
 from gpuplace.numerics.compiled.loops import UNIT_BYTES
+
+if TYPE_CHECKING:
+    from numba.core.typing.context import Context as TypingContext
+    from numba.core.typing.templates import Signature
 
 _FEATURES = get_host_cpu_features()
 _VECTOR_BYTES = 64 if _FEATURES.get("avx512f") else 32 if _FEATURES.get("avx") else 16
@@ -59,22 +64,22 @@ def _tile(rows: int, units: int, adds: bool) -> Any:
 
     @intrinsic
     def tile(
-        context: Any,
-        a: Any,
-        a_at: Any,
-        a_segment: Any,
-        a_step: Any,
-        a_row: Any,
-        b: Any,
-        b_at: Any,
-        b_segment: Any,
-        b_step: Any,
-        segments: Any,
-        steps: Any,
-        result: Any,
-        at: Any,
-        result_row: Any,
-    ) -> Any:
+        context: TypingContext,
+        a: types.Array,
+        a_at: types.Type,
+        a_segment: types.Type,
+        a_step: types.Type,
+        a_row: types.Type,
+        b: types.Array,
+        b_at: types.Type,
+        b_segment: types.Type,
+        b_step: types.Type,
+        segments: types.Type,
+        steps: types.Type,
+        result: types.Array,
+        at: types.Type,
+        result_row: types.Type,
+    ) -> tuple[Signature, Callable[..., ir.Value]]:
         """Compute a tile. Positions and distances are in elements; segments and steps are at least 1."""
         number = types.int64
         signature = types.void(
@@ -94,7 +99,9 @@ def _tile(rows: int, units: int, adds: bool) -> Any:
             number,
         )
 
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        def generate(
+            context: Any, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+        ) -> ir.Value:
             (
                 a,
                 a_at,
@@ -137,10 +144,10 @@ def _tile(rows: int, units: int, adds: bool) -> Any:
 def _cut_tile(
     code: _Code,
     shape: tuple[int, int],
-    left: tuple[Any, ...],
-    right: tuple[Any, ...],
-    counts: tuple[Any, Any],
-    target: tuple[Any, Any, Any],
+    left: tuple[ir.Value, ...],
+    right: tuple[ir.Value, ...],
+    counts: tuple[ir.Value, ir.Value],
+    target: tuple[ir.Value, ir.Value, ir.Value],
     adds: bool,
 ) -> None:
     """Write the instructions for a tile, in parts whose sums fit into the registers.
@@ -172,10 +179,10 @@ def _cut_tile(
 def _register_tile(
     code: _Code,
     shape: tuple[int, int],
-    left: tuple[Any, ...],
-    right: tuple[Any, ...],
-    counts: tuple[Any, Any],
-    target: tuple[Any, Any, Any],
+    left: tuple[ir.Value, ...],
+    right: tuple[ir.Value, ...],
+    counts: tuple[ir.Value, ir.Value],
+    target: tuple[ir.Value, ir.Value, ir.Value],
     adds: bool,
 ) -> None:
     """Emit the instructions for some rows and vectors of a tile.
@@ -228,30 +235,30 @@ class _Code:
         size: size of an element in bytes.
     """
 
-    def __init__(self, builder: Any, vector: Any, size: int) -> None:
+    def __init__(self, builder: ir.IRBuilder, vector: ir.VectorType, size: int) -> None:
         self.builder, self.vector, self._size = builder, vector, size
 
-    def vectors(self, array: Any, position: Any, count: int) -> list[Any]:
+    def vectors(self, array: ir.Value, position: ir.Value, count: int) -> list[ir.Value]:
         """Return the address of the vectors that start at an element."""
         start = self.builder.bitcast(self.builder.gep(array, [position]), self.vector.as_pointer())
         return [self.builder.gep(start, [_ADDRESS(index)]) for index in range(count)]
 
-    def load(self, pointer: Any) -> Any:
+    def load(self, pointer: ir.Value) -> ir.Value:
         """Load a vector or an element."""
         return self.builder.load(pointer, align=self._size)
 
-    def store(self, value: Any, pointer: Any) -> None:
+    def store(self, value: ir.Value, pointer: ir.Value) -> None:
         """Store a vector."""
         self.builder.store(value, pointer, align=self._size)
 
-    def spread(self, number: Any) -> Any:
+    def spread(self, number: ir.Value) -> ir.Value:
         """Return a vector with a number in all lanes."""
         anything = ir.Constant(self.vector, ir.Undefined)
         first = ir.Constant(ir.VectorType(ir.IntType(32), self.vector.count), None)
         one = self.builder.insert_element(anything, number, ir.IntType(32)(0))
         return self.builder.shuffle_vector(one, anything, first)
 
-    def begin(self, starts: list[Any]) -> tuple[Any, list[Any]]:
+    def begin(self, starts: list[ir.Value]) -> tuple[ir.Block, list[ir.Value]]:
         """Begin a loop; return the values of its variables in each iteration."""
         before = self.builder.block
         block = self.builder.append_basic_block("again")
@@ -262,7 +269,7 @@ class _Code:
             value.add_incoming(start, before)
         return block, values
 
-    def end(self, block: Any, values: list[Any], new: list[Any], count: Any) -> None:
+    def end(self, block: ir.Block, values: list[ir.Value], new: list[ir.Value], count: ir.Value) -> None:
         """End a loop: repeat with the new values while the first one is less than the count."""
         for value, changed in zip(values, new, strict=True):
             value.add_incoming(changed, self.builder.block)
@@ -273,22 +280,24 @@ class _Code:
 
 @intrinsic
 def _largest_unit(
-    context: Any,
-    images: Any,
-    at: Any,
-    row: Any,
-    tap: Any,
-    rows: Any,
-    taps: Any,
-    lowest: Any,
-    pooled: Any,
-    to: Any,
-) -> Any:
+    context: TypingContext,
+    images: types.Array,
+    at: types.Type,
+    row: types.Type,
+    tap: types.Type,
+    rows: types.Type,
+    taps: types.Type,
+    lowest: types.Type,
+    pooled: types.Array,
+    to: types.Type,
+) -> tuple[Signature, Callable[..., ir.Value]]:
     """Return the largest elements of a window for a unit of channels; the window has at least one element."""
     number = types.int64
     signature = types.void(images, number, number, number, number, number, images.dtype, pooled, number)
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def generate(
+        context: Any, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+    ) -> ir.Value:
         images, at, row, tap, rows, taps, lowest, pooled, to = given
         code, vectors = _code(context, builder, signature.args[0])
         images = context.make_array(signature.args[0])(context, builder, images).data
@@ -325,20 +334,20 @@ def _back(adds: bool) -> Any:
 
     @intrinsic
     def back(
-        context: Any,
-        images: Any,
-        result: Any,
-        at: Any,
-        row: Any,
-        tap: Any,
-        rows: Any,
-        taps: Any,
-        lowest: Any,
-        is_cut: Any,
-        pooled: Any,
-        grad: Any,
-        to: Any,
-    ) -> Any:
+        context: TypingContext,
+        images: types.Array,
+        result: types.Array,
+        at: types.Type,
+        row: types.Type,
+        tap: types.Type,
+        rows: types.Type,
+        taps: types.Type,
+        lowest: types.Type,
+        is_cut: types.Type,
+        pooled: types.Array,
+        grad: types.Array,
+        to: types.Type,
+    ) -> tuple[Signature, Callable[..., ir.Value]]:
         """Process a unit of channels; ``is_cut``: the first element of the window is in the padding."""
         number = types.int64
         signature = types.void(
@@ -356,7 +365,9 @@ def _back(adds: bool) -> Any:
             number,
         )
 
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        def generate(
+            context: Any, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+        ) -> ir.Value:
             images, result, at, row, tap, rows, taps, lowest, is_cut, pooled, grad, to = given
             code, vectors = _code(context, builder, signature.args[0])
             images, result, pooled, grad = (
@@ -400,7 +411,7 @@ def _back(adds: bool) -> Any:
     return back
 
 
-def _code(context: Any, builder: Any, array: Any) -> tuple[_Code, int]:
+def _code(context: Any, builder: ir.IRBuilder, array: ir.Value) -> tuple[_Code, int]:
     """Return the vector type for an array's elements, and the number of vectors in a unit."""
     element = context.get_value_type(array.dtype)
     size = context.get_abi_sizeof(element)
@@ -448,10 +459,12 @@ def _with_border(
 
 
 @intrinsic
-def _as_writable(context: Any, array: Any) -> Any:
+def _as_writable(context: TypingContext, array: types.Array) -> tuple[Signature, Callable[..., ir.Value]]:
     """Return a read-only array as writable, which numba treats as another type; nothing writes to it."""
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def generate(
+        context: Any, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
+    ) -> ir.Value:
         context.nrt.incref(builder, signature.return_type, given[0])
         return given[0]
 

@@ -212,7 +212,7 @@ def _lists(block_shape: Any, pairs: Any, rank: int) -> tuple[list[int], list[tup
     return blocks, both
 
 
-def _to_batch(xp: Any, input: Any, block_shape: Any, paddings: Any) -> Any:
+def _to_batch(xp: ArrayModule, input: Array, block_shape: Any, paddings: Any) -> Any:
     blocks, pads = _lists(block_shape, paddings, input.ndim)
     rest = input.shape[1 + len(blocks) :]
     if any(pair != (0, 0) for pair in pads):
@@ -231,7 +231,7 @@ def _to_batch(xp: Any, input: Any, block_shape: Any, paddings: Any) -> Any:
     return xp.ascontiguousarray(moved).reshape(input.shape[0] * math.prod(blocks), *sizes[::2], *rest)
 
 
-def _to_space(xp: Any, input: Any, block_shape: Any, crops: Any) -> Any:
+def _to_space(xp: ArrayModule, input: Array, block_shape: Any, crops: Any) -> Any:
     blocks, pairs = _lists(block_shape, crops, input.ndim)
     count, area = len(blocks), math.prod(blocks)
     if input.shape[0] % area:
@@ -264,12 +264,12 @@ def _batch_to_space_nd(xp: ArrayModule, input: Array, block_shape: Array, crops:
 
 
 @compute("SpaceToBatch")
-def _space_to_batch(xp: Any, input: Any, paddings: Any, *, block_size: int) -> Any:
+def _space_to_batch(xp: ArrayModule, input: Array, paddings: Any, *, block_size: int) -> Any:
     return _to_batch(xp, input, [block_size, block_size], paddings)
 
 
 @compute("BatchToSpace")
-def _batch_to_space(xp: Any, input: Any, crops: Any, *, block_size: int) -> Any:
+def _batch_to_space(xp: ArrayModule, input: Array, crops: Any, *, block_size: int) -> Any:
     return _to_space(xp, input, [block_size, block_size], crops)
 
 

@@ -149,7 +149,7 @@ def _placeholder_with_default_grad(op: Operation, grad: Tensor) -> Tensor:
 # Filled tensors
 
 
-def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: str) -> Tensor:
+def _filled(value: TensorLike, shape: Any, dtype: DTypeLike, name: str | None, default_name: str) -> Tensor:
     with name_scope(name, default_name, [shape]) as scope:
         if not isinstance(shape, Tensor):
             if isinstance(shape, list | tuple) and any(isinstance(size, Tensor) for size in shape):
@@ -401,7 +401,7 @@ def _range_length(first: Any, last: Any, step: Any) -> int:
     return math.ceil(abs((last - first) / step))
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     return f"{value:g}"
 
 

@@ -68,7 +68,7 @@ def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32, name: str | No
 
 
 @compute("Unique", "UniqueWithCounts", slow=True)
-def _unique(xp: Any, x: Array, *, out_idx: Any, ctx: Any) -> Any:
+def _unique(xp: ArrayModule, x: Array, *, out_idx: Any, ctx: Any) -> Any:
     if x.ndim != 1:
         raise InvalidArgumentError.of("unique expects a 1D vector.")
     keys = ordered_keys(x) if x.size >= _MANY else None
@@ -91,7 +91,7 @@ def _unique(xp: Any, x: Array, *, out_idx: Any, ctx: Any) -> Any:
 
 
 @compute("UniqueV2", "UniqueWithCountsV2", slow=True)
-def _unique_along(xp: Any, x: Array, axis: Array, *, out_idx: Any, ctx: Any) -> Any:
+def _unique_along(xp: ArrayModule, x: Array, axis: Array, *, out_idx: Any, ctx: Any) -> Any:
     has_counts = ctx.op.type == "UniqueWithCountsV2"
     if axis.ndim != 1:
         raise InvalidArgumentError.of("axis expects a 1D vector.")
@@ -169,7 +169,7 @@ def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = int32, name
 
 
 @compute("ListDiff")
-def _list_diff(xp: ArrayModule, x: Any, y: Array, *, out_idx: Any) -> Any:
+def _list_diff(xp: ArrayModule, x: Array, y: Array, *, out_idx: Any) -> Any:
     others = set(y.tolist())
     keep = [index for index, value in enumerate(x.tolist()) if value not in others]
     at = xp.array(keep, out_idx.as_numpy_dtype)

@@ -98,7 +98,7 @@ def _check_join(values: Sequence[Any], axis: int) -> None:
             )
 
 
-def _axis(value: Any) -> int:
+def _axis(value: object) -> int:
     return int_of(value, "axis tensor should be a scalar integer, but got shape")
 
 
@@ -363,7 +363,7 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
 
 
 @compute("Unpack", views=True)
-def _unpack(xp: Any, value: Array, *, num: int, axis: int) -> Any:
+def _unpack(xp: ArrayModule, value: Array, *, num: int, axis: int) -> Any:
     at = _axis_in(axis, value.ndim, f"axis = {axis} not in [{-value.ndim}, {value.ndim})")
     if value.shape[at] != num:
         raise InvalidArgumentError.of(
@@ -430,7 +430,7 @@ def split(
     return new_list("SplitV", name, value=value, size_splits=size_splits, split_dim=axis, num_split=num)
 
 
-def _cut(xp: ArrayModule, value: Any, axis: int, lengths: Sequence[int]) -> Any:
+def _cut(xp: ArrayModule, value: Array, axis: int, lengths: Sequence[int]) -> Any:
     return tuple([value[part] for part in _parts(axis, tuple(lengths))])
 
 

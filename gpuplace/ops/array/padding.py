@@ -167,7 +167,7 @@ def _broadcast_args_shape(op: Operation) -> Any:
 
 
 @compute("BroadcastGradientArgs")
-def _broadcast_gradient_args(xp: Any, s0: Any, s1: Array) -> Any:
+def _broadcast_gradient_args(xp: ArrayModule, s0: Any, s1: Array) -> Any:
     """Return the axes along which each of two tensors was broadcast, and those where both have size 1."""
     first, second, result = _result_sizes(s0.tolist(), s1.tolist())
     if len(result) != len(first):

@@ -79,7 +79,7 @@ def shape_n(input: TensorLike, out_type: DTypeLike = int32, name: str | None = N
 
 
 @compute("ShapeN")
-def _shape_n(xp: Any, input: list[Any], *, out_type: Any) -> Any:
+def _shape_n(xp: ArrayModule, input: list[Any], *, out_type: Any) -> Any:
     return tuple(xp.array(item.shape, out_type.as_numpy_dtype) for item in input)
 
 

@@ -37,7 +37,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, no_outputs, same_shape
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
-from gpuplace.typing import Array, ArrayModule, TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike, VariableLike
 
 __all__ = ["slice", "strided_slice", "newaxis"]
 
@@ -173,7 +173,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: Any = None,
+    var: VariableLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Return a strided range of a tensor, as ``tensor[begin:end:stride, ...]`` does.
@@ -379,7 +379,7 @@ def _strided_slice_grad_grad(op: Operation, grad: Tensor) -> tuple[None, None, N
 # tensor[...]
 
 
-def slice_of(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
+def slice_of(tensor: Tensor, slice_spec: Any, var: VariableLike | None = None) -> Tensor:
     """``tensor[spec]``: integers, slices, ``...``, ``tf.newaxis``, scalar tensors; or a bool mask.
 
     Args:

@@ -170,7 +170,7 @@ def _bracketed(array: Any, show: Callable[[Any], Any], entries: int, rank: int) 
     return f"[{gap.join([*first, *middle, *last])}]"
 
 
-def _quoted(value: Any) -> str:
+def _quoted(value: object) -> str:
     """Return a string in quotation marks, with C escapes."""
     data = value if isinstance(value, bytes) else str(value).encode()
     special = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}

@@ -12,13 +12,14 @@ from gpuplace.graph.op_sets import ENTERS, MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.lazy import LIBRARY, import_next
 from gpuplace.ops.flow.context import is_exit, is_loop_switch
+from gpuplace.typing import Graph
 
 ENABLE_CONTROL_FLOW_V2 = False
 """Whether loops and conditionals become function calls (``If``, ``While``) in every graph; in functions they always
 do."""
 
 
-def EnableControlFlowV2(graph: Any) -> bool:  # noqa: N802 - TensorFlow's name, as are the following
+def EnableControlFlowV2(graph: Graph) -> bool:  # noqa: N802 - TensorFlow's name, as are the following
     """Return whether loops and conditionals become function calls in a graph.
 
     Args:
@@ -48,7 +49,7 @@ def functional(construct: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def GraphOrParentsInXlaContext(graph: Any) -> bool:  # noqa: N802
+def GraphOrParentsInXlaContext(graph: Graph) -> bool:  # noqa: N802
     """Return whether a graph is being built for XLA; always False here.
 
     Args:

@@ -71,7 +71,7 @@ def _as_slices(grad: Tensor) -> IndexedSlices:
 
 
 @gradient("Merge", "RefMerge")
-def _merge_grad(op: Operation, grad: TensorLike, _: Any) -> Any:
+def _merge_grad(op: Operation, grad: TensorLike, _: object) -> Any:
     context = output_context(op.inputs[0].op)
     building = building_context(get_default_graph())
     if isinstance(context, WhileContext):

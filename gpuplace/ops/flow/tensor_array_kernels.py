@@ -204,12 +204,12 @@ def _gradient(xp: ArrayModule, handle: Any, flow_in: Any, *, source: bytes, ctx:
 
 
 @compute("TensorArrayReadV3")
-def _read(xp: Any, handle: Any, index: Any, flow_in: Array) -> Any:
+def _read(xp: ArrayModule, handle: Any, index: Any, flow_in: Array) -> Any:
     return handle.resource.read(xp, int(index))
 
 
 @compute("TensorArrayWriteV3")
-def _write(xp: Any, handle: Any, index: Any, value: Any, flow_in: Array) -> Array:
+def _write(xp: ArrayModule, handle: Any, index: Any, value: Array, flow_in: Array) -> Array:
     handle.resource.write(xp, int(index), value)
     return flow_in
 
@@ -249,7 +249,7 @@ def _scatter(xp: ArrayModule, handle: Any, indices: Array, value: Array, flow_in
 
 
 @compute("TensorArrayConcatV3")
-def _concat(xp: Any, handle: Any, flow_in: Array, *, element_shape_except0: Any) -> Any:
+def _concat(xp: ArrayModule, handle: Any, flow_in: Array, *, element_shape_except0: Any) -> Any:
     array = handle.resource
     values = [array.read(xp, index) for index in range(len(array.elements))]
     lengths = np.array([len(value) for value in values], np.int64)

@@ -35,7 +35,7 @@ from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
 from gpuplace.ops.variables.variables import Variable, VariableSynchronization, trainable_with
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike, TensorLike
+from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike, TensorLike, VariableLike
 
 
 def snake_case(name: str) -> str:
@@ -56,7 +56,7 @@ def _unique_name(base: str) -> str:
     return f"{base}_{counts[base]}"
 
 
-def _holds_tensors(value: Any) -> bool:
+def _holds_tensors(value: object) -> bool:
     """Return whether a value is a tensor or a list that starts with one; copies of a layer share such values."""
     return isinstance(value[0] if isinstance(value, list | tuple) and value else value, Tensor)
 
@@ -128,7 +128,7 @@ class Layer(Module):
             with variable_scope(_scope) as captured:
                 self._scope = captured
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: TensorLike) -> None:
         """Set an attribute without tracking it: a layer only depends on variables from ``add_variable``."""
         object.__setattr__(self, name, value)
 
@@ -357,7 +357,7 @@ class Layer(Module):
             self._track_trackable(variable, name=name, overwrite=True)
         return variable
 
-    def _keep(self, variable: Any, trainable: bool) -> None:
+    def _keep(self, variable: VariableLike, trainable: bool) -> None:
         weights = self._trainable_weights if trainable else self._non_trainable_weights
         if all(variable is not item for item in weights):
             weights.append(variable)

@@ -248,7 +248,7 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-def _resolve(identifier: Any, registry: Mapping[str, Any], label: str, unknown: str) -> Any:
+def _resolve(identifier: object, registry: Mapping[str, Any], label: str, unknown: str) -> Any:
     """Return the object for a name or a description; functions and None are returned unchanged."""
     if identifier is None or (callable(identifier) and not isinstance(identifier, str)):
         return identifier
@@ -265,7 +265,7 @@ def _resolve(identifier: Any, registry: Mapping[str, Any], label: str, unknown: 
     return registry[name](**config)
 
 
-def activation_of(identifier: Any) -> Callable[..., Any]:
+def activation_of(identifier: object) -> Callable[..., Any]:
     """Return the activation for a name; functions are returned unchanged, None gives the identity.
 
     >>> activation_of("tanh").__name__, activation_of(None)(3)
@@ -290,7 +290,7 @@ def activation_of(identifier: Any) -> Callable[..., Any]:
     raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
 
 
-def initializer_of(identifier: Any) -> Any:
+def initializer_of(identifier: object) -> Any:
     """Return the initializer for a name or a description; functions, tensors, arrays and None are returned unchanged.
 
     Args:
@@ -305,7 +305,7 @@ def initializer_of(identifier: Any) -> Any:
     return _resolve(identifier, _INITIALIZERS, "initializer", unknown)
 
 
-def regularizer_of(identifier: Any) -> Any:
+def regularizer_of(identifier: object) -> Any:
     """Return the regularizer for a name or a description; functions and None are returned unchanged.
 
     Args:
@@ -317,7 +317,7 @@ def regularizer_of(identifier: Any) -> Any:
     return _resolve(identifier, _REGULARIZERS, "regularizer", "Unknown regularizer:")
 
 
-def constraint_of(identifier: Any) -> Any:
+def constraint_of(identifier: object) -> Any:
     """Return the constraint for a name or a description; functions and None are returned unchanged.
 
     Args:
@@ -342,7 +342,7 @@ def settings_of(settings: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
     return initializer_of(initializer), regularizer_of(regularizer), constraint_of(constraint)
 
 
-def description(value: Any) -> Any:
+def description(value: object) -> Any:
     """Return a description to rebuild an object from: a function's name, or class name and ``get_config``.
 
     >>> description(linear), description(L1L2(l2=0.5))

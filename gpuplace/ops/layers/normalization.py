@@ -219,7 +219,7 @@ class BatchNormalization(Layer):
         self.built = True
 
     def _build_averages(self, sizes: list[Any], dtype: DTypeLike) -> None:
-        def average(name: str, initializer: Any) -> Any:
+        def average(name: str, initializer: InitializerLike) -> Any:
             return self.add_variable(
                 name,
                 sizes,

@@ -34,7 +34,7 @@ def reachable_from(inputs: Iterable[Any], targets: Iterable[Any] | None = None) 
     return reached
 
 
-def _following(item: Any) -> list[Any]:
+def _following(item: object) -> list[Any]:
     if isinstance(item, Operation):
         return [*item.outputs, *item.control_outputs]
     if isinstance(item, Tensor):

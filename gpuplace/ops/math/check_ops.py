@@ -75,7 +75,7 @@ def _compare(
         return Assert(condition, shown, summarize=summarize)
 
 
-def _shown(item: Any) -> str:
+def _shown(item: object) -> str:
     """Return an item of a failure message in the form that is printed while the graph is built."""
     value = static_value(item) if isinstance(item, Tensor) else None
     return str(item if value is None else value)

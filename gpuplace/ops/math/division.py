@@ -49,7 +49,7 @@ def _integer_division(xp: ArrayModule, op: Operation, function: Callable[..., An
     return checked
 
 
-def _truncated_quotient(xp: Any) -> Callable[..., Any]:
+def _truncated_quotient(xp: ArrayModule) -> Callable[..., Any]:
     def quotient(x: Any, y: Any) -> Any:
         floor = xp.floor_divide(x, y)
         if floor.dtype.kind == "u":

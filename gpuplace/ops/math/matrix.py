@@ -139,7 +139,7 @@ def _incompatible(a: Any, b: Any) -> str:
 
 
 @binder("MatMul", fresh=True)
-def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _matmul(xp: ArrayModule, attrs: Any, op: Operation) -> Callable[..., Any]:
     """Bind ``matmul`` directly if the shapes were checked when the graph was built."""
     swap_a, swap_b = attrs["transpose_a"], attrs["transpose_b"]
     product = _product_for(xp, op)

@@ -361,7 +361,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 @binder("Sigmoid", elementwise=True, slow=True)
 def _bind_sigmoid(
-    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, out: Any = None
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, out: Array | None = None
 ) -> Callable[..., Any]:
     if not _is_small(xp, op):
         return functools.partial(_sigmoid, xp)

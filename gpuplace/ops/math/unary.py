@@ -59,7 +59,7 @@ def _complex_abs_grad(op: Operation, grad: Tensor) -> Tensor:
     return div_no_nan(_as_complex(grad, kind) * x, _as_complex(size, kind))
 
 
-def _as_complex(x: Tensor, kind: Any) -> Tensor:
+def _as_complex(x: Tensor, kind: object) -> Tensor:
     return new("Complex", real=x, imag=zeros_like(x), Tout=kind)
 
 

@@ -105,7 +105,9 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 @binder("Relu", elementwise=True)
-def _relu(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
+def _relu(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, out: Array | None = None
+) -> Callable[..., Any]:
     if xp is np and is_whole(op.outputs[0]):
         zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
         return lambda x, out=None: np.maximum(x, zero, out=out)

@@ -262,7 +262,9 @@ def _transposed_window(window: Window, shape: tuple[int, ...]) -> Window | None:
     return dataclasses.replace(window, padding="EXPLICIT", explicit=(pairs[0], pairs[1]))
 
 
-def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
+def filter_gradient(
+    xp: ArrayModule, images: Array, shape: tuple[int, ...], grad: Array, window: Window
+) -> Any:
     """Return the gradient with respect to a filter of that shape."""
     rows, columns, deep, filters = shape
     groups = images.shape[3] // deep

@@ -315,7 +315,7 @@ def _sparse_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any,
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits", without_zeros={1})
-def _sparse_entropy_gradient(op: Operation, grad_loss: Tensor, _: Any) -> list[Any]:
+def _sparse_entropy_gradient(op: Operation, grad_loss: Tensor, _: object) -> list[Any]:
     backprop = new(
         "PreventGradient",
         input=op.outputs[1],
@@ -351,8 +351,8 @@ def _same_shaped(logits: Any, labels: Any, label: str) -> tuple[Any, Any]:
 
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Return the cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element.
@@ -382,11 +382,11 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None,
-    logits: Any = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     pos_weight: Any = None,
     name: str | None = None,
-    targets: Any = None,
+    targets: TensorLike | None = None,
 ) -> Tensor:
     """Return ``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``.
 

@@ -106,7 +106,7 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
 
 @binder("BiasAdd", elementwise=True)
 def _bias_add(
-    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Array | None = None
 ) -> Callable[..., Any]:
     if data_format == b"NCHW":
         return lambda value, bias, out=None: xp.add(
@@ -275,7 +275,7 @@ def _top_k(xp: ArrayModule, x: Array, k: Array) -> tuple[Any, Any]:
 
 
 @gradient("TopKV2")
-def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+def _top_k_gradient(op: Operation, grad: Tensor, _: object) -> list[Any]:
     shape, indices_shape = reshaping.shape(op.inputs[0]), reshaping.shape(op.outputs[1])
     rows = reshaping.reshape(op.outputs[1], joining.stack([-1, _last(indices_shape)]))
     taken_sizes = op.outputs[1].shape

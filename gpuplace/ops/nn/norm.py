@@ -283,7 +283,7 @@ def _fused(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., An
 
 
 @binder("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
-def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _fused_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     data_format = format_of(attrs)
     axes = (0, 2, 3) if data_format == "NCHW" else (0, 1, 2)
     epsilon, is_training = attrs["epsilon"], attrs["is_training"]
@@ -311,7 +311,7 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
 
 @gradient("FusedBatchNorm", without_zeros={1, 2, 3, 4})
 @gradient("FusedBatchNormV2", "FusedBatchNormV3")
-def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
+def _fused_gradient(op: Operation, grad: Tensor, *_: object) -> list[Any]:
     version = op.type.removeprefix("FusedBatchNorm")
     x, scale = op.inputs[:2]
     data_format = format_of(op.attrs)
@@ -506,7 +506,7 @@ def _lrn_shape(op: Operation) -> list[TensorShape]:
     return [shape]
 
 
-def _over_channels(xp: Any, values: Any, radius: int) -> Any:
+def _over_channels(xp: ArrayModule, values: Any, radius: int) -> Any:
     """Return the sum over each channel and its neighbours, as a product with a band matrix."""
     channels = xp.arange(values.shape[-1])
     band = xp.abs(channels[:, None] - channels[None, :]) <= radius
@@ -527,7 +527,7 @@ def _lrn(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[.
 
 
 @binder("LRNGrad")
-def _lrn_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _lrn_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     radius, bias, alpha, beta = (attrs[name] for name in _LRN_ATTRS)
 
     def run(grad: Any, x: Any, out: Any) -> Any:

@@ -309,7 +309,9 @@ def _unimplemented(sentence: str, hint: str) -> UnimplementedError:
 
 
 @binder("MaxPool", fresh=True)
-def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Callable[..., Any]:
+def _max_pool(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 
@@ -325,7 +327,7 @@ def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelCo
 
 @binder("MaxPoolGrad", fresh=True)
 def _max_pool_grad(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[..., Any]:
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
@@ -341,7 +343,7 @@ def _max_pool_grad(
 
 @binder("MaxPoolGradGrad", fresh=True)
 def _max_pool_grad_grad(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[..., Any]:
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
@@ -370,7 +372,9 @@ def _with_window(attrs: Mapping[str, Any], ksize: Any, strides: Any) -> dict[str
     return {**attrs, "ksize": [int(size) for size in ksize], "strides": [int(size) for size in strides]}
 
 
-def _with_tensors(bind: Any, xp: Any, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext) -> Any:
+def _with_tensors(
+    bind: Any, xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext
+) -> Any:
     """Return a kernel whose last two inputs are window and strides, which the first version has as attributes."""
 
     def run(*arguments: Any) -> Any:
@@ -381,22 +385,26 @@ def _with_tensors(bind: Any, xp: Any, attrs: Mapping[str, Any], op: Operation, c
 
 
 @binder("MaxPoolV2", fresh=True)
-def _max_pool_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+def _max_pool_v2(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
     return _with_tensors(_max_pool, xp, attrs, op, ctx)
 
 
 @binder("MaxPoolGradV2", fresh=True)
-def _max_pool_grad_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+def _max_pool_grad_v2(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
     return _with_tensors(_max_pool_grad, xp, attrs, op, ctx)
 
 
 @binder("MaxPoolGradGradV2", fresh=True)
-def _max_pool_grad_grad_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+def _max_pool_grad_grad_v2(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Any:
     return _with_tensors(_max_pool_grad_grad, xp, attrs, op, ctx)
 
 
 @binder("AvgPool", fresh=True)
-def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Callable[..., Any]:
+def _avg_pool(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 

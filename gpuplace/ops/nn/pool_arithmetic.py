@@ -156,7 +156,7 @@ def at_largest(xp: Any, images: Any, pooled: Any, values: Any, window: Window) -
     return result
 
 
-def _hits(xp: Any, images: Array, pooled: Any, window: Window) -> Iterator[tuple[Any, Any]]:
+def _hits(xp: ArrayModule, images: Array, pooled: Array, window: Window) -> Iterator[tuple[Any, Any]]:
     """Yield the pixels of each window position, and a mask of the windows with their first maximum there.
 
     The mask is valid until the next position.
@@ -192,7 +192,7 @@ def _combined(function: Callable[..., Any], views: list[Any], out: Any) -> Any:
     return out
 
 
-def _counts(xp: Any, window: Window, height: int, width: int, dtype: Any) -> Any:
+def _counts(xp: ArrayModule, window: Window, height: int, width: int, dtype: Any) -> Any:
     """Return the number of image pixels in each window: a number, or ``[out_height, out_width, 1]``."""
     out_height, out_width, pads = window.geometry(height, width)
     if not any(pads[0] + pads[1]):
@@ -206,7 +206,7 @@ def _counts(xp: Any, window: Window, height: int, width: int, dtype: Any) -> Any
     return (covered[0][:, None] * covered[1])[:, :, None].astype(dtype)
 
 
-def _lowest(xp: Any, dtype: Any) -> Any:
+def _lowest(xp: ArrayModule, dtype: Any) -> Any:
     return -xp.inf if dtype.kind not in "iu" else xp.iinfo(dtype).min
 
 

@@ -51,7 +51,7 @@ class Block:
             yield (tap[0], tap[1], tap[2]), (slice(None), *where)
 
 
-def _padded(xp: Any, volumes: Any, pads: list[tuple[int, int]], fill: Any = 0) -> Array:
+def _padded(xp: ArrayModule, volumes: Array, pads: list[tuple[int, int]], fill: Any = 0) -> Array:
     if not any(map(any, pads)):
         return volumes
     return xp.pad(volumes, [(0, 0), *pads, (0, 0)], constant_values=fill)
@@ -193,7 +193,7 @@ def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, block: 
     return xp.ascontiguousarray(back[_inner(pads, sizes)]).astype(grad.dtype, copy=False)
 
 
-def _counts(xp: Any, block: Block, sizes: Three, dtype: Any) -> Any:
+def _counts(xp: ArrayModule, block: Block, sizes: Three, dtype: Any) -> Any:
     """Return the number of volume elements in each window: ``[planes, rows, columns, 1]``."""
     out, pads = block.geometry(sizes)
     result = xp.ones((1, 1, 1, 1), dtype)

@@ -83,7 +83,7 @@ class Window:
             pads.append((before, after))
         return sizes[0], sizes[1], (pads[0], pads[1])
 
-    def view(self, xp: Any, images: Any, fill: Any = 0, rows: slice | None = None) -> Any:
+    def view(self, xp: ArrayModule, images: Array, fill: Any = 0, rows: slice | None = None) -> Any:
         """Return all windows of NHWC images as a read-only view ``[batch, height, width, rows, columns, channels]``.
 
         Args:
@@ -199,7 +199,11 @@ class Window:
 
 
 def padded(
-    xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0, name: str = "padded"
+    xp: ArrayModule,
+    images: Array,
+    pads: tuple[tuple[int, int], tuple[int, int]],
+    fill: Any = 0,
+    name: str = "padded",
 ) -> Array:
     """Return NHWC images with a border, in ``scratch`` under that name if there is one."""
     (top, bottom), (left, right) = pads

@@ -166,7 +166,7 @@ def random_uniform(
         return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
 
 
-def _drawn(xp: Any, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _drawn(xp: ArrayModule, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = sizes_of(shape)
     count = math.prod(sizes)
     stream = generator_of(ctx, seed, seed2).reserve(count)
@@ -174,7 +174,7 @@ def _drawn(xp: Any, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ct
 
 
 @compute("RandomUniform", fresh=True, slow=True, own_state=True)
-def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _random_uniform(xp: ArrayModule, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     return _drawn(xp, philox.uniform, shape, dtype, seed, seed2, ctx)
 
 
@@ -259,12 +259,14 @@ def truncated_normal() -> None:
 
 
 @compute("RandomStandardNormal", fresh=True, slow=True, own_state=True)
-def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _random_standard_normal(
+    xp: ArrayModule, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any
+) -> Any:
     return _drawn(xp, philox.normal, shape, dtype, seed, seed2, ctx)
 
 
 @compute("TruncatedNormal", fresh=True, slow=True, own_state=True)
-def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _truncated_normal(xp: ArrayModule, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     return _drawn(xp, philox.truncated_normal, shape, dtype, seed, seed2, ctx)
 
 
@@ -373,7 +375,11 @@ def _multinomial_kernel(
 
 
 def classes_drawn(
-    xp: Any, logits: Array, num_samples: Array, reserve: Callable[[int], philox.Stream], output_dtype: Any
+    xp: ArrayModule,
+    logits: Array,
+    num_samples: Array,
+    reserve: Callable[[int], philox.Stream],
+    output_dtype: Any,
 ) -> Any:
     """Draw classes by searching uniform numbers in the cumulative probabilities; the last class without a finite logit.
 

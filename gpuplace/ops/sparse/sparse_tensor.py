@@ -206,7 +206,7 @@ def parts_of(sparse: SparseTensor | SparseTensorValue) -> tuple[Any, Any, Any]:
     return sparse.indices, sparse.values, sparse.dense_shape
 
 
-def to_sparse(value: Any) -> SparseTensor:
+def to_sparse(value: object) -> SparseTensor:
     """Return a sparse tensor, of constants for a ``SparseTensorValue``.
 
     Raises:

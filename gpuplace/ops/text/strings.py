@@ -39,7 +39,7 @@ def _texts(xp: ArrayModule, values: list[Any], shape: tuple[int, ...], dtype: An
     return result.reshape(shape)
 
 
-def each_string(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
+def each_string(xp: ArrayModule, x: Array, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
     """Return the results of a function of each string, as an array of the same shape."""
     return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape, dtype)
 

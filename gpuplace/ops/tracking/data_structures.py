@@ -24,6 +24,7 @@ from typing import Any
 from gpuplace.ops.tracking import layer_containers
 from gpuplace.ops.tracking.base import Trackable
 from gpuplace.ops.variables.variables import Variable
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "List",
@@ -48,7 +49,7 @@ class NoDependency:
         self.value = value
 
 
-def wrap_or_unwrap(value: Any) -> Any:
+def wrap_or_unwrap(value: object) -> Any:
     """Return a value in the form in which it is stored: lists and dicts wrapped, `NoDependency` unwrapped.
 
     Args:
@@ -62,7 +63,7 @@ def wrap_or_unwrap(value: Any) -> Any:
     return value if wrapper is None else wrapper(value)
 
 
-def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
+def sticky_attribute_assignment(trackable: Any, name: str, value: TensorLike) -> Any:
     """Add an assigned value to an object's dependencies, if possible.
 
     Args:
@@ -250,7 +251,7 @@ class List(TrackableDataStructure, Sequence[Any]):
     def __add__(self, other: Any) -> Any:
         return type(self)(self._storage + getattr(other, "_storage", other))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return type(self)(other) + self
 
     def __imul__(self, y: int) -> Any:
@@ -320,7 +321,7 @@ class Mapping(TrackableDataStructure, MappingInterface[str, Any]):
             raise TypeError(f"Mapping accepts only string keys, but got a key {key!r}.")
         return key
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         value = self._track_value(value, name=self._name_element(key))
         existing = self._storage.setdefault(key, value)
         if existing is not value:

@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 
-def is_layer(obj: Any) -> bool:
+def is_layer(obj: object) -> bool:
     """Return whether an object is a layer, judged by its attributes.
 
     Args:
@@ -26,7 +26,7 @@ def is_layer(obj: Any) -> bool:
     return hasattr(obj, "_is_layer") and not isinstance(obj, type)
 
 
-def has_weights(obj: Any) -> bool:
+def has_weights(obj: object) -> bool:
     """Return whether an object is a layer or a container of layers.
 
     Args:

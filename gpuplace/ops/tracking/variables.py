@@ -14,7 +14,7 @@ from gpuplace.ops.variables.variable_scope import variable_creator_scope
 from gpuplace.ops.variables.variable_store import default_initializer
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import as_shape
-from gpuplace.typing import DTypeLike, ShapeLike
+from gpuplace.typing import DTypeLike, InitializerLike, ShapeLike
 
 __all__ = ["add_variable", "capture_dependencies"]
 
@@ -52,7 +52,7 @@ def add_variable(
     name: str,
     shape: ShapeLike = None,
     dtype: DTypeLike = float32,
-    initializer: Any = None,
+    initializer: InitializerLike | None = None,
     trainable: bool = True,
 ) -> Any:
     """Return a resource variable as a dependency of an object, ignoring variable scopes.

@@ -288,10 +288,10 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
             self._non_string_key = True
         return wrapped
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self._storage[key]
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         self._check_external_modification()
         self._storage[key] = self._wrapped(key, value)
         self._update_snapshot()

@@ -14,7 +14,7 @@ from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.math import cast
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.ops.variables.init_ops import Constant
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import DTypeLike, TensorLike, VariableLike
 
 
 class AdagradOptimizer(KernelOptimizer):
@@ -60,7 +60,7 @@ class AdagradOptimizer(KernelOptimizer):
                 self._name,
             )
 
-    def _filled_like(self, variable: Any, dtype: DTypeLike) -> Tensor:
+    def _filled_like(self, variable: VariableLike, dtype: DTypeLike) -> Tensor:
         """Return the initial sums for a variable with a dynamic shape."""
         filled = constant.fill(reshaping.shape(variable), self._initial_accumulator_value)
         return cast.cast(filled, dtype)

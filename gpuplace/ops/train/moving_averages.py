@@ -21,7 +21,7 @@ from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.initialization import moving_average_variables, trainable_variables
 from gpuplace.ops.variables.variable_scope import get_variable, variable_scope
 from gpuplace.ops.variables.variables import Variable
-from gpuplace.typing import TensorLike
+from gpuplace.typing import TensorLike, VariableLike
 
 
 def assign_moving_average(
@@ -53,7 +53,7 @@ def assign_moving_average(
         return state.assign_sub(variable, change, name=scope)
 
 
-def _zero_debiased(average: Any, value: Any, rest: Any, name: str) -> Any:
+def _zero_debiased(average: Any, value: TensorLike, rest: Any, name: str) -> Any:
     """Assign the zero-initialised average of ``value``, divided by the total weight of its values."""
     graph = get_default_graph()
     kind = average.dtype.base_dtype
@@ -78,7 +78,7 @@ def _zero_debiased(average: Any, value: Any, rest: Any, name: str) -> Any:
 
 
 def weighted_moving_average(
-    value: Any,
+    value: TensorLike,
     decay: Any,
     weight: Any,
     truediv: bool = True,
@@ -189,7 +189,7 @@ class ExponentialMovingAverage:
             ]
             return control.group(*moved, name=scope)
 
-    def average(self, var: Any) -> Any:
+    def average(self, var: VariableLike) -> Any:
         """Return the average of a variable or tensor.
 
         Args:
@@ -200,7 +200,7 @@ class ExponentialMovingAverage:
         """
         return self._averages.get(id(var), (None, None))[1]
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: VariableLike) -> str:
         """Return the name of an average, which need not exist.
 
         Args:

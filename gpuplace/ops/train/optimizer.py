@@ -344,20 +344,26 @@ class Optimizer(Trackable):
     def _slot_dict(self, slot_name: str) -> dict[tuple[Graph, str], Any]:
         return self._slots.setdefault(slot_name, {})
 
-    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+    def _zeros_slot(self, var: VariableLike, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
             self._keep_slot(var, slot_name, create_zeros_slot(var, op_name))
         return slots[_key(var)]
 
-    def _get_or_make_slot(self, var: Any, val: Tensor, slot_name: str, op_name: str) -> Any:
+    def _get_or_make_slot(self, var: VariableLike, val: Tensor, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
             self._keep_slot(var, slot_name, create_slot(var, val, op_name))
         return slots[_key(var)]
 
     def _get_or_make_slot_with_initializer(
-        self, var: Any, initializer: Any, shape: TensorShape, dtype: DTypeLike, slot_name: str, op_name: str
+        self,
+        var: VariableLike,
+        initializer: Any,
+        shape: TensorShape,
+        dtype: DTypeLike,
+        slot_name: str,
+        op_name: str,
     ) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
@@ -375,7 +381,7 @@ class Optimizer(Trackable):
     # Object-based checkpoints: slots by variable, other variables by name, for the default graph only
 
     def _create_or_restore_slot_variable(
-        self, slot_variable_position: CheckpointPosition, slot_name: str, variable: Any
+        self, slot_variable_position: CheckpointPosition, slot_name: str, variable: VariableLike
     ) -> None:
         slot = self.get_slot(variable, slot_name)
         if slot is not None:
@@ -437,7 +443,7 @@ class Optimizer(Trackable):
     def _prepare(self) -> None:
         """Make the tensors of the hyperparameters."""
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: VariableLike) -> Any:
         raise NotImplementedError
 
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
@@ -534,7 +540,7 @@ class KernelOptimizer(Optimizer):
             use_locking=self._use_locking,
         )
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: VariableLike) -> Any:
         return self._apply("", var, grad, None)
 
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
@@ -572,7 +578,7 @@ def _trainable_dependencies(loss: Tensor) -> list[Any]:
     return [variable for variable in trainable_variables() if variable.op in seen]
 
 
-def _target(variable: Any) -> Tensor:
+def _target(variable: VariableLike) -> Tensor:
     if isinstance(variable, ResourceVariable):
         return variable.handle
     if isinstance(variable, Variable):

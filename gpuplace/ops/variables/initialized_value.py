@@ -22,12 +22,12 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
-from gpuplace.typing import Array, ArrayModule
+from gpuplace.typing import Array, ArrayModule, VariableLike
 
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
 
 
-def value_if_initialized(variable: Any) -> Tensor:
+def value_if_initialized(variable: VariableLike) -> Tensor:
     """Return the value of ``variable`` or, if it is uninitialised, its initial value, as ``tf.cond`` would build it.
 
     Raises:

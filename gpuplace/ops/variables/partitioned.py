@@ -24,7 +24,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import joining, reshaping
 from gpuplace.ops.variables.variables import slice_info_of
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import DTypeLike, ShapeLike
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["fixed_size_partitioner", "min_max_variable_partitioner", "variable_axis_size_partitioner"]
 
@@ -171,7 +171,7 @@ class PartitionedVariable:
         return self._changed("assign", value, use_locking, name, read_value)
 
     def assign_add(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> list[Any]:
         """Add ``value``, slice by slice.
 
@@ -211,7 +211,7 @@ class PartitionedVariable:
         return self._changed("assign_sub", value, use_locking, name, read_value)
 
     def _changed(
-        self, method: str, value: Any, use_locking: bool, name: str | None, read_value: bool
+        self, method: str, value: TensorLike, use_locking: bool, name: str | None, read_value: bool
     ) -> list[Any]:
         axes = self._partition_axes()
         if len(axes) > 1:
@@ -478,7 +478,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
         A function from ``shape`` to a list with the number of parts in each dimension.
     """
 
-    def partitioner(shape: TensorShape, **_: Any) -> list[int]:
+    def partitioner(shape: TensorShape, **_: object) -> list[int]:
         partitions = [1] * len(shape)
         partitions[axis] = min(num_shards, int(shape[axis]))
         return partitions

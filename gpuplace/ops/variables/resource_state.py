@@ -192,17 +192,17 @@ def _destroy(
 # AssignVariableOp, AssignAddVariableOp, AssignSubVariableOp
 
 
-def assign_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+def assign_variable_op(resource: Tensor, value: TensorLike, name: str | None = None) -> Operation:
     """Assign a value to the variable that a handle refers to."""
     return apply_op("AssignVariableOp", name, resource=resource, value=value)
 
 
-def assign_add_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+def assign_add_variable_op(resource: Tensor, value: TensorLike, name: str | None = None) -> Operation:
     """Add to the variable that a handle refers to."""
     return apply_op("AssignAddVariableOp", name, resource=resource, value=value)
 
 
-def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+def assign_sub_variable_op(resource: Tensor, value: TensorLike, name: str | None = None) -> Operation:
     """Subtract from the variable that a handle refers to."""
     return apply_op("AssignSubVariableOp", name, resource=resource, value=value)
 
@@ -365,7 +365,7 @@ def _scatter_shape(op: Operation) -> list[TensorShape]:
 
 
 @binder(*_SCATTER_OPS)
-def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., tuple[()]]:
+def _scatter_kernel(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., tuple[()]]:
     method = op.type.removeprefix("ResourceScatter").lower()
 
     def scatter(resource: ResourceHandle, indices: Any, updates: Any) -> tuple[()]:

@@ -34,7 +34,7 @@ from gpuplace.ops.variables.resource_state import (
 )
 from gpuplace.ops.variables.variables import Variable, check_outside_of_control_flow, variable_classes
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import TensorLike, VariableLike
 
 __all__ = ["ResourceVariable", "is_resource_variable"]
 
@@ -325,13 +325,13 @@ class ResourceVariable(Variable):
     def _after(self, op: Operation, read_value: bool) -> Any:
         return _UnreadVariable(self, op) if read_value else op
 
-    def __iadd__(self, other: Any) -> NoReturn:
+    def __iadd__(self, other: object) -> NoReturn:
         raise RuntimeError(
             "Variable += value not supported. Use variable.assign_add(value) to modify the variable value and "
             "variable = variable + value to get a new Tensor object."
         )
 
-    def __isub__(self, other: Any) -> NoReturn:
+    def __isub__(self, other: object) -> NoReturn:
         raise RuntimeError(
             "Variable -= value not supported. Use variable.assign_sub(value) to modify the variable value and "
             "variable = variable - value to get a new Tensor object."
@@ -375,7 +375,7 @@ class _UnreadVariable(ResourceVariable):
 variable_classes["resource"] = ResourceVariable
 
 
-def is_resource_variable(variable: Any) -> bool:
+def is_resource_variable(variable: VariableLike) -> bool:
     """Return whether a variable is a resource variable.
 
     Args:

@@ -53,7 +53,7 @@ def scattered(xp: Any, method: str, array: Any, indices: Any, updates: Any, *, i
     return apply_at(xp, method, array if in_place else array.copy(), indices, updates)
 
 
-def apply_at(xp: Any, method: str, array: Any, index: Any, updates: Any) -> Array:
+def apply_at(xp: ArrayModule, method: str, array: Array, index: Any, updates: Array) -> Array:
     """Apply ``updates`` to ``array[index]`` in place, in sequence for repeated positions; return the array."""
     if method == "update":
         array[index] = updates
@@ -66,7 +66,7 @@ def apply_at(xp: Any, method: str, array: Any, index: Any, updates: Any) -> Arra
     return array
 
 
-def _at(xp: Any, ufunc: Any, array: Any, index: Any, updates: Any) -> None:
+def _at(xp: ArrayModule, ufunc: Any, array: Array, index: Any, updates: Array) -> None:
     """Apply ``ufunc.at`` row by row for long rows, otherwise by elements, which is several times faster."""
     parts = index if isinstance(index, tuple) else (index,)
     inner = array.shape[len(parts) :]

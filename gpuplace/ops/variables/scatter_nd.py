@@ -150,7 +150,7 @@ def _scatter_resource(
     return ()
 
 
-def _change(xp: ArrayModule, storage: VariableStorage, indices: Array, updates: Any, ctx: Any) -> None:
+def _change(xp: ArrayModule, storage: VariableStorage, indices: Array, updates: Array, ctx: Any) -> None:
     values = -updates if ctx.op.type.endswith("Sub") else updates
     adds = not ctx.op.type.endswith("Update")
     indices = indices[:, None] if indices.ndim == 1 else indices  # as TensorFlow's variable kernels expect

@@ -194,7 +194,7 @@ def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, nam
     return apply_op("AssignSub", name, ref=ref, value=value, use_locking=use_locking).outputs[0]
 
 
-def _is_reference(ref: Any) -> bool:
+def _is_reference(ref: VariableLike) -> bool:
     """Return whether ``ref`` is a reference variable or tensor; otherwise it must be a resource variable."""
     return bool(ref.dtype.is_ref_dtype)
 
@@ -257,7 +257,7 @@ def _mismatch(op_type: str, shape: TensorShape, value_shape: tuple[int, ...]) ->
 # IsVariableInitialized
 
 
-def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
+def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Any:
     """Return whether a variable, given itself or as a reference tensor, has a value."""
     if _is_reference(ref):
         return apply_op("IsVariableInitialized", name, ref=ref).outputs[0]
@@ -472,7 +472,9 @@ def _scatter_shape(op: Operation) -> list[TensorShape]:
 
 
 @binder(*_SCATTER_OPS)
-def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., VariableStorage]:
+def _scatter_kernel(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation
+) -> Callable[..., VariableStorage]:
     method = op.type.removeprefix("Scatter").lower()
 
     def scatter(ref: VariableStorage, indices: Any, updates: Any) -> VariableStorage:

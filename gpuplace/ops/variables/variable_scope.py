@@ -63,7 +63,7 @@ _INHERITED = (
 )
 
 
-def no_regularizer(_: Any) -> None:
+def no_regularizer(_: object) -> None:
     """A regularizer that does nothing, to override an inherited one."""
 
 
@@ -241,7 +241,7 @@ class VariableScope:
             ValueError: as for ``get_variable``, or ``initializer`` is a value of another dtype than ``dtype``.
         """
 
-        def first(value: Any, default: Any) -> Any:
+        def first(value: object, default: object) -> Any:
             return default if value is None else value
 
         with get_default_graph().name_scope(None):

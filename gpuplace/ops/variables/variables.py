@@ -592,7 +592,7 @@ for _name in Tensor.OVERLOADABLE_OPERATORS:
     setattr(Variable, _name, _operator(_name))
 
 
-def _part(self: Variable, key: Any) -> Tensor:
+def _part(self: Variable, key: object) -> Tensor:
     """Return a slice of the value, with an ``assign`` method for that slice of the variable."""
     part: Tensor = slicing.slice_of(self.value(), key, self)
     return part

@@ -86,7 +86,7 @@ class TensorMemory(ABC):
         self._dropped: deque[Owner] = deque()
         self._note_dropped = self._dropped.append
 
-    def note(self, label: str, device: str, value: Any, reservation: Reservation | None = None) -> Any:
+    def note(self, label: str, device: str, value: object, reservation: Reservation | None = None) -> Any:
         """Account for an array if its memory is new, and return it as an array.
 
         Args:
@@ -118,7 +118,7 @@ class TensorMemory(ABC):
                 raise
         return value
 
-    def note_shared(self, label: str, device: str, source: Any, value: Any) -> Any:
+    def note_shared(self, label: str, device: str, source: Any, value: object) -> Any:
         """Account for an array that shares the memory of another one, and return it.
 
         Args:
@@ -170,12 +170,12 @@ class TensorMemory(ABC):
         self._allocate(reservation.entry, nbytes, label, shape, dtype, device)
         return reservation
 
-    def _entry_of(self, owner: Any) -> Owner | None:
+    def _entry_of(self, owner: object) -> Owner | None:
         """Return the entry of an array; None if it has none."""
         entry = self._live.get(id(owner))
         return entry if entry is not None and entry() is owner else None
 
-    def _own(self, owner: Any, shared: Owner | None = None) -> Owner:
+    def _own(self, owner: object, shared: Owner | None = None) -> Owner:
         """Return a new entry for an array or reservation, which may share the allocation of another one."""
         entry = Owner(owner, self._note_dropped)
         entry.key = id(owner)

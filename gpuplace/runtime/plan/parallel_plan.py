@@ -60,7 +60,7 @@ class Exchange:
         self.stopped: list[bool] = []
         """Not empty if all lanes must stop, which the next ``take`` of each does."""
 
-    def give(self, number: int, value: Any = None) -> None:
+    def give(self, number: int, value: object = None) -> None:
         """Hand over a value."""
         self._values[number] = value
         self._open(number)

@@ -196,7 +196,7 @@ def _as_op_error(error: Exception, op: Operation, inputs: list[Any], device: str
     return cls(op, op, text or type(error).__name__, facts={"raised": raised})
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     """Return ``float32[2,3]`` for an array, ``variable w`` for a variable."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     name = getattr(value, "name", None)

@@ -59,7 +59,7 @@ class Feed:
             )
         return value
 
-    def _converted(self, value: Any, key: Any) -> Any:
+    def _converted(self, value: object, key: object) -> Any:
         if isinstance(value, TensorHandle):
             value = value.eval()
         if isinstance(value, Tensor):
@@ -90,7 +90,7 @@ class Feed:
             return False
 
 
-def feedable(graph: Graph, key: Any) -> Tensor:
+def feedable(graph: Graph, key: object) -> Tensor:
     """Return the tensor for a key of a feed dict.
 
     Raises:
@@ -107,7 +107,7 @@ def feedable(graph: Graph, key: Any) -> Tensor:
     return tensor
 
 
-def feedable_parts(graph: Graph, key: Any) -> list[Tensor]:
+def feedable_parts(graph: Graph, key: object) -> list[Tensor]:
     """Return the tensors for a key of a feed dict: one, or those of an object of several tensors.
 
     Raises:
@@ -157,7 +157,7 @@ def flat_pairs(feed_dict: Any, release: str) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _leaves(value: Any) -> list[Any]:
+def _leaves(value: object) -> list[Any]:
     if not isinstance(value, tuple | list):
         return [value]
     return [leaf for item in value for leaf in _leaves(item)]

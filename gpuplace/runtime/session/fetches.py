@@ -78,7 +78,7 @@ def register_composite_fetch(
         build: a function from the values of the tensors to the fetched value.
     """
 
-    def pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]]:
+    def pairs(key: object, value: object) -> Sequence[tuple[Any, Any]]:
         return _fed_parts(key, parts(key), value)
 
     _composites.insert(0, _Composite(kind, lambda fetch: (parts(fetch), build), pairs, parts))
@@ -124,7 +124,7 @@ def _fed_parts(key: Any, parts: Sequence[Tensor], value: Any) -> Sequence[tuple[
     return list(zip(fed, values, strict=True))
 
 
-def _composite(value: Any) -> _Composite | None:
+def _composite(value: object) -> _Composite | None:
     for composite in _composites:
         if isinstance(value, composite.kind):
             return composite
@@ -144,7 +144,7 @@ register_composite_fetch(IndexedSlices, _slices_parts, _slices_value)
 register_composite_fetch(SparseTensor, parts_of, lambda parts: SparseTensorValue(*parts))
 
 
-def composite_pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]] | None:
+def composite_pairs(key: object, value: object) -> Sequence[tuple[Any, Any]] | None:
     """Return the tensors that feeding an object of several tensors feeds, with their values; None for a single tensor.
 
     Raises:
@@ -159,7 +159,7 @@ def composite_pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]] | None:
     return composite.feed(key, value)
 
 
-def composite_parts(key: Any) -> Sequence[Any] | None:
+def composite_parts(key: object) -> Sequence[Any] | None:
     """Return the tensors to feed for an object made of several tensors; None for a single tensor."""
     composite = _composite(key)
     if composite is None:
@@ -253,7 +253,7 @@ class FetchStructure:
             return lambda values: build([part(values) for part in parts])
         return self._element(fetch, fetch)
 
-    def _element(self, element: Any, fetch: Any) -> Build:
+    def _element(self, element: object, fetch: Any) -> Build:
         try:
             item = self._graph.as_graph_element(element, allow_tensor=True, allow_operation=True)
         except TypeError as error:

@@ -222,6 +222,6 @@ class PartialRuns:
         done.update(op for op in new if op.type not in VARIABLE_OPS)
 
 
-def _own(value: Any) -> Any:
+def _own(value: object) -> Any:
     """Return a copy of an array, so that the caller may change the array that was fed or fetched."""
     return value.copy() if isinstance(value, np.ndarray) else value

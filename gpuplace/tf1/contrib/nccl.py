@@ -203,7 +203,7 @@ def _broadcast_gradient(op: Operation, grad: Tensor) -> Any:
 # Kernels
 
 
-def _reduced(xp: Any, reduction: Any, values: Sequence[Any]) -> Any:
+def _reduced(xp: ArrayModule, reduction: Any, values: Sequence[Any]) -> Any:
     name = reduction.decode() if isinstance(reduction, bytes) else reduction
     function: Callable[[Any, Any], Any] = {
         "sum": xp.add,
@@ -294,7 +294,7 @@ def _all_reduce(
 
 
 @compute("NcclReduce")
-def _reduce(xp: Any, values: list[Any], *, reduction: Any) -> Any:
+def _reduce(xp: ArrayModule, values: list[Any], *, reduction: Any) -> Any:
     return _reduced(xp, reduction, values)
 
 

@@ -22,7 +22,7 @@ from gpuplace.tf1.contrib.arg_scope import add_arg_scope
 from gpuplace.tf1.contrib.layers import collect_variable
 from gpuplace.tf1.contrib.utils import collect_named_outputs
 from gpuplace.tf1.contrib.variables import model_variable, renaming_getter
-from gpuplace.typing import Function, TensorLike
+from gpuplace.typing import Function, InitializerLike, TensorLike
 
 __all__ = [
     "batch_norm", "layer_norm",
@@ -277,7 +277,7 @@ def layer_norm(
             )
         dtype = inputs.dtype.base_dtype
 
-        def variable(name: str, initializer: Any) -> Any:
+        def variable(name: str, initializer: InitializerLike) -> Any:
             keys = (
                 variables_collections.get(name)
                 if isinstance(variables_collections, dict)

@@ -171,7 +171,7 @@ def variance_scaling_initializer(
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
         raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
 
-    def initializer(shape: Any, dtype: DTypeLike = dtype, partition_info: Any = None) -> Tensor:
+    def initializer(shape: Any, dtype: DTypeLike = dtype, partition_info: object = None) -> Tensor:
         sizes = [int(size) for size in shape]
         receptive_field = math.prod(sizes[:-2]) if len(sizes) > 1 else 1
         fan_in = float((sizes[-2] if len(sizes) > 1 else sizes[-1]) * receptive_field) if sizes else 1.0

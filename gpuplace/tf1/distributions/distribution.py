@@ -454,7 +454,7 @@ class Distribution:
     def _of_value(
         self,
         method: str,
-        value: Any,
+        value: TensorLike,
         name: str,
         function: Callable[[Tensor], Tensor] | None,
         of: str,

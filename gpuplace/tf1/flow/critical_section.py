@@ -204,7 +204,7 @@ def _lock(xp: ArrayModule, mutex: Array, *, ctx: KernelContext) -> HeldMutex:
 
 
 @compute("ConsumeMutexLock")
-def _consume(xp: Any, mutex_lock: Any) -> tuple[()]:
+def _consume(xp: ArrayModule, mutex_lock: Any) -> tuple[()]:
     held = mutex_lock[()] if hasattr(mutex_lock, "ravel") else mutex_lock
     held.let_go()
     return ()

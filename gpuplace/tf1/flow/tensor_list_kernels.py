@@ -216,7 +216,7 @@ def _reserve(xp: ArrayModule, element_shape: Any, num_elements: Array, *, elemen
 
 
 @compute("TensorListFromTensor")
-def _from_tensor(xp: Any, tensor: Any, element_shape: Array, *, element_dtype: DType) -> Any:
+def _from_tensor(xp: ArrayModule, tensor: Array, element_shape: Array, *, element_dtype: DType) -> Any:
     declared = shape_of_sizes(element_shape)
     if not tensor.shape:
         raise InvalidArgumentError.of(
@@ -285,8 +285,8 @@ def _split(
 
 @compute("TensorListScatter", "TensorListScatterV2")
 def _scatter(
-    xp: Any,
-    tensor: Any,
+    xp: ArrayModule,
+    tensor: Array,
     indices: Array,
     element_shape: Array,
     num_elements: Array | None = None,
@@ -316,7 +316,9 @@ def _scatter(
 
 
 @compute("TensorListScatterIntoExistingList")
-def _scatter_into(xp: Any, input_handle: Array, tensor: Any, indices: Array, *, element_dtype: DType) -> Any:
+def _scatter_into(
+    xp: ArrayModule, input_handle: Array, tensor: Array, indices: Array, *, element_dtype: DType
+) -> Any:
     tlist = list_of(input_handle, element_dtype)
     rest = TensorShape.of(tensor.shape[1:])
     if not tlist.element_shape.is_compatible_with(rest):
@@ -355,7 +357,7 @@ def _scattered(xp: ArrayModule, elements: list[Any], tensor: Array, places: Sequ
 
 
 @compute("TensorListPushBack")
-def _push(xp: ArrayModule, input_handle: Array, tensor: Any, *, element_dtype: DType) -> Any:
+def _push(xp: ArrayModule, input_handle: Array, tensor: Array, *, element_dtype: DType) -> Any:
     tlist = list_of(input_handle, element_dtype)
     _check_room(tlist, "")
     if not tlist.element_shape.is_compatible_with(TensorShape.of(tensor.shape)):
@@ -598,7 +600,7 @@ def _concat_v2(
 
 
 def _concatenated(
-    xp: Any, tlist: TensorList, first: int | None, rest: TensorShape, lengths: Sequence[int] | None
+    xp: ArrayModule, tlist: TensorList, first: int | None, rest: TensorShape, lengths: Sequence[int] | None
 ) -> Any:
     """Return the concatenated elements and their lengths.
 

@@ -481,7 +481,7 @@ def _barrier(handle: Any) -> accumulators.Barrier:
 
 
 @compute("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")
-def _count(xp: Any, handle: Any) -> Any:
+def _count(xp: ArrayModule, handle: Any) -> Any:
     return np.asarray(_accumulator(handle).count, np.int32)
 
 

@@ -294,7 +294,7 @@ def _bands(frequencies: int, rate: float, low: float, high: float, count: int) -
 
 @compute("Mfcc", fresh=True, slow=True)
 def _mfcc(
-    xp: Any, spectrogram: Any, sample_rate: Any, *, upper_frequency_limit: float, lower_frequency_limit: float,
+    xp: ArrayModule, spectrogram: Any, sample_rate: Any, *, upper_frequency_limit: float, lower_frequency_limit: float,
     filterbank_channel_count: int, dct_coefficient_count: int,
 ) -> Any:  # fmt: skip
     if spectrogram.ndim != 3:

@@ -278,7 +278,7 @@ def _lists_of(tensors_list: Any) -> list[list[Tensor]]:
 
 
 def _in_order(
-    scope: str, tensors: Any, lists: Sequence[Any], batch_size: TensorLike, keep_input: Any, num_threads: int,
+    scope: str, tensors: TensorLike, lists: Sequence[Any], batch_size: TensorLike, keep_input: Any, num_threads: int,
     capacity: int, enqueue_many: bool, shapes: Any, dynamic_pad: bool, may_be_smaller: bool,
     shared_name: str | None, name: str | None,
 ) -> Any:  # fmt: skip
@@ -293,7 +293,8 @@ def _in_order(
 
 
 def _shuffled(
-    scope: str, tensors: Any, lists: Sequence[Any], batch_size: TensorLike, capacity: int, min_after_dequeue: int,
+    scope: str, tensors: TensorLike, lists: Sequence[Any], batch_size: TensorLike, capacity: int,
+    min_after_dequeue: int,
     keep_input: Any, num_threads: int, seed: int | None, enqueue_many: bool, shapes: Any, may_be_smaller: bool,
     shared_name: str | None, name: str | None,
 ) -> Any:  # fmt: skip
@@ -315,7 +316,7 @@ def _shuffled(
 
 
 def batch(
-    tensors: Any, batch_size: TensorLike, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False,
+    tensors: TensorLike, batch_size: TensorLike, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False,
     shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
@@ -347,7 +348,7 @@ def batch(
 
 
 def maybe_batch(
-    tensors: Any, keep_input: Any, batch_size: TensorLike, num_threads: int = 1, capacity: int = 32,
+    tensors: TensorLike, keep_input: Any, batch_size: TensorLike, num_threads: int = 1, capacity: int = 32,
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
@@ -444,7 +445,7 @@ def maybe_batch_join(
 
 
 def shuffle_batch(
-    tensors: Any, batch_size: TensorLike, capacity: int, min_after_dequeue: int, num_threads: int = 1,
+    tensors: TensorLike, batch_size: TensorLike, capacity: int, min_after_dequeue: int, num_threads: int = 1,
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
@@ -476,7 +477,7 @@ def shuffle_batch(
 
 
 def maybe_shuffle_batch(
-    tensors: Any, batch_size: TensorLike, capacity: int, min_after_dequeue: int, keep_input: Any,
+    tensors: TensorLike, batch_size: TensorLike, capacity: int, min_after_dequeue: int, keep_input: Any,
     num_threads: int = 1, seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip

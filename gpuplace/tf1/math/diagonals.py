@@ -89,7 +89,7 @@ def _size(lower: int, upper: int, longest: int, rows: int, columns: int) -> tupl
     return rows, columns
 
 
-def _each(xp: Any, lower: int, upper: int, rows: int, columns: int) -> Any:
+def _each(xp: ArrayModule, lower: int, upper: int, rows: int, columns: int) -> Any:
     """Yield the index in the packed band and the row and column indices of each diagonal, from the highest."""
     for place, diagonal in enumerate(range(upper, lower - 1, -1)):
         at = xp.arange(max(min(rows + min(diagonal, 0), columns - max(diagonal, 0)), 0))

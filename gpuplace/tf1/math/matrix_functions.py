@@ -136,11 +136,11 @@ def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("MatrixSquareRoot", fresh=True, slow=True)
-def _matrix_square_root(xp: Any, matrices: Any) -> Any:
+def _matrix_square_root(xp: ArrayModule, matrices: Any) -> Any:
     return _each(xp, matrices, lambda matrix: _root(xp, matrix))
 
 
-def _each(xp: Any, matrices: Any, function: Any) -> Any:
+def _each(xp: ArrayModule, matrices: Any, function: Any) -> Any:
     """Apply a function to each matrix in double precision; for real matrices return the real part."""
     _check_square(matrices)
     size = matrices.shape[-1]
@@ -153,7 +153,7 @@ def _each(xp: Any, matrices: Any, function: Any) -> Any:
     return result
 
 
-def _by_eigenvectors(xp: Any, matrix: Array, function: Any) -> Any:
+def _by_eigenvectors(xp: ArrayModule, matrix: Array, function: Any) -> Any:
     """Apply ``function`` to the eigenvalues; return None if the eigenvectors are nearly parallel."""
     values, vectors = xp.linalg.eig(matrix)
     if xp.linalg.cond(vectors) > 1e6:
@@ -234,7 +234,7 @@ def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("MatrixLogarithm", fresh=True, slow=True)
-def _matrix_logarithm(xp: Any, matrices: Any) -> Any:
+def _matrix_logarithm(xp: ArrayModule, matrices: Any) -> Any:
     return _each(xp, matrices, lambda matrix: _logarithm(xp, matrix))
 
 

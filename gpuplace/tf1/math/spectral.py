@@ -99,7 +99,7 @@ def _real(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[
     return run
 
 
-def _back_to_real(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any, Any], Any]:
+def _back_to_real(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any, Any], Any]:
     rank = _rank(op.type)
     axes = tuple(range(-rank, 0))
     dtype = op.outputs[0].dtype.as_numpy_dtype

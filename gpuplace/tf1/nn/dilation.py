@@ -132,7 +132,7 @@ shape_function("Dilation2DBackpropInput")(same_shape)
 shape_function("Dilation2DBackpropFilter")(shape_of_second)
 
 
-def _lowest(xp: Any, dtype: Any) -> Any:
+def _lowest(xp: ArrayModule, dtype: Any) -> Any:
     return xp.iinfo(dtype).min if dtype.kind in "iu" else -xp.inf
 
 

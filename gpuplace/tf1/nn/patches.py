@@ -36,7 +36,7 @@ from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import TensorShape
 from gpuplace.tf1.sparse.rearranging import sparse_slice
 from gpuplace.tf1.sparse.sparse_ops import sparse_tensor_dense_matmul
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import ArrayModule, DTypeLike, TensorLike
 
 __all__ = ["extract_image_patches", "extract_patches", "max_pool_with_argmax"]
 
@@ -118,7 +118,7 @@ def _patches_shape(op: Operation) -> list[TensorShape]:
 
 
 @binder("ExtractImagePatches", fresh=True, grows=True)
-def _extract(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any], Any]:
+def _extract(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any], Any]:
     window = _patches_window(attrs)
 
     def run(images: Any) -> Any:
@@ -238,7 +238,9 @@ def _grad_with_argmax_shape(op: Operation) -> list[TensorShape]:
 
 
 @binder("MaxPoolWithArgmax", fresh=True)
-def _with_argmax(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any], tuple[Any, Any]]:
+def _with_argmax(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation
+) -> Callable[[Any], tuple[Any, Any]]:
     window = window_of(attrs, *attrs["ksize"][1:3])
     kind = attrs["Targmax"].as_numpy_dtype
 
@@ -259,7 +261,9 @@ def _with_argmax(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[
 
 
 @binder("MaxPoolGradWithArgmax", fresh=True)
-def _grad_with_argmax(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any, Any, Any], Any]:
+def _grad_with_argmax(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation
+) -> Callable[[Any, Any, Any], Any]:
     def run(images: Any, grad: Any, argmax: Any) -> Any:
         places = argmax.astype(np.int64)
         if not attrs["include_batch_in_index"]:

@@ -315,7 +315,7 @@ def _args_gradient(
 
 @compute("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient", fresh=True)
 def _vars_gradient(
-    xp: Any,
+    xp: ArrayModule,
     gradients: Any,
     inputs: Array,
     min: Array,

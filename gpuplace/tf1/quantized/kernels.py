@@ -98,7 +98,7 @@ def _range_of_products(
 @compute("QuantizeV2")
 def _quantize(
     xp: ArrayModule,
-    input: Any,
+    input: Array,
     min_range: Array,
     max_range: Array,
     *,

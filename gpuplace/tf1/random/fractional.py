@@ -217,7 +217,7 @@ def _fractional_pool(
 
 
 def _draws(
-    xp: Any, count: int, seed: int, seed2: int, deterministic: bool, ctx: Array
+    xp: ArrayModule, count: int, seed: int, seed2: int, deterministic: bool, ctx: Array
 ) -> Callable[[], float]:
     """Return a function that returns random numbers between 0 and 1."""
     if deterministic and (seed or seed2):
@@ -260,7 +260,8 @@ def _fractional_max_pool_grad(
 
 @compute("FractionalAvgPoolGrad", fresh=True, slow=True)
 def _fractional_avg_pool_grad(
-    xp: Any, orig_input_tensor_shape: Any, out_backprop: Any, row_pooling_sequence: Any, col_pooling_sequence: Any, *,
+    xp: ArrayModule, orig_input_tensor_shape: Any, out_backprop: Any, row_pooling_sequence: Any,
+    col_pooling_sequence: Any, *,
     overlapping: bool,
 ) -> Any:  # fmt: skip
     if orig_input_tensor_shape.shape != (4,):
@@ -286,7 +287,7 @@ def _check_sequences(rows: Any, columns: Any, grads: Any) -> None:
 
 
 @gradient("FractionalMaxPool")
-def _fractional_max_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
+def _fractional_max_grad(op: Operation, grad: Tensor, *_: object) -> Tensor:
     return new(
         "FractionalMaxPoolGrad", orig_input=op.inputs[0], orig_output=op.outputs[0], out_backprop=grad,
         row_pooling_sequence=op.outputs[1], col_pooling_sequence=op.outputs[2], overlapping=op.attrs["overlapping"],
@@ -294,7 +295,7 @@ def _fractional_max_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
 
 
 @gradient("FractionalAvgPool")
-def _fractional_avg_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
+def _fractional_avg_grad(op: Operation, grad: Tensor, *_: object) -> Tensor:
     static_shape = op.inputs[0].shape
     if not static_shape.is_fully_defined() and rules() == "1.15":
         raise ValueError(

@@ -36,7 +36,7 @@ from gpuplace.ops.random import philox
 from gpuplace.ops.random.random_ops import generator_of, get_seed, shape_argument, sizes_of
 from gpuplace.ops.support import after, broadcast_shape, new
 from gpuplace.tf1.math.incomplete import gamma_functions
-from gpuplace.typing import DTypeLike, SizesLike, TensorLike
+from gpuplace.typing import ArrayModule, DTypeLike, SizesLike, TensorLike
 
 __all__ = ["random_gamma", "random_poisson"]
 
@@ -85,7 +85,7 @@ class _Draws:
         return words
 
 
-def gammas(xp: Any, stream: philox.Stream, alpha: Any) -> Any:
+def gammas(xp: ArrayModule, stream: philox.Stream, alpha: Any) -> Any:
     """Return random numbers from the gamma distribution with scale 1, float64.
 
     Args:
@@ -125,7 +125,7 @@ def gammas(xp: Any, stream: philox.Stream, alpha: Any) -> Any:
     return result
 
 
-def poissons(xp: Any, stream: philox.Stream, rate: Any, largest: float) -> Any:
+def poissons(xp: ArrayModule, stream: philox.Stream, rate: Any, largest: float) -> Any:
     """Return random numbers from the Poisson distribution, float64.
 
     Args:
@@ -142,7 +142,9 @@ def poissons(xp: Any, stream: philox.Stream, rate: Any, largest: float) -> Any:
     return result
 
 
-def _small_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
+def _small_rates(
+    xp: ArrayModule, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws
+) -> None:
     """Sample rates below 10: count the uniform factors whose product stays above exp(-rate)."""
     left = xp.flatnonzero(rate < 10)
     least = xp.exp(-rate)
@@ -155,7 +157,9 @@ def _small_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pai
         count += 1
 
 
-def _large_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
+def _large_rates(
+    xp: ArrayModule, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws
+) -> None:
     """Sample other rates by rejection: a function of a uniform number approximates the inverse distribution."""
     left = xp.flatnonzero(~(rate < 10))
     while len(left):
@@ -187,14 +191,14 @@ def _outputs(xp: Any, shape: Any, parameters: Any, seeds: tuple[int, int], ctx: 
 
 
 @compute("RandomGamma", fresh=True, slow=True, own_state=True)
-def _gamma(xp: Any, shape: Any, alpha: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
+def _gamma(xp: ArrayModule, shape: Any, alpha: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
     sizes, parameters, stream = _outputs(xp, shape, alpha, (seed, seed2), ctx)
     samples = gammas(xp, stream, parameters).reshape(alpha.size, math.prod(sizes)).T
     return xp.ascontiguousarray(samples).reshape((*sizes, *alpha.shape)).astype(alpha.dtype)
 
 
 @compute("RandomPoissonV2", fresh=True, slow=True, own_state=True)
-def _poisson(xp: Any, shape: Any, rate: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _poisson(xp: ArrayModule, shape: Any, rate: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes, parameters, stream = _outputs(xp, shape, rate, (seed, seed2), ctx)
     kind = dtype.as_numpy_dtype
     samples = poissons(xp, stream, parameters, float(dtype.max)).reshape(rate.size, math.prod(sizes)).T
@@ -202,7 +206,7 @@ def _poisson(xp: Any, shape: Any, rate: Any, *, dtype: Any, seed: int, seed2: in
 
 
 @binder("RandomGammaGrad", fresh=True, slow=True)
-def _gamma_slope(xp: Any, attrs: Any, op: Operation) -> Any:
+def _gamma_slope(xp: ArrayModule, attrs: Any, op: Operation) -> Any:
     """Return the derivative of a number by its parameter, at a fixed quantile."""
 
     def run(alpha: Any, sample: Any) -> Any:

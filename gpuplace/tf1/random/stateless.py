@@ -58,7 +58,7 @@ def _check_bounds(minval: Any, maxval: Any) -> None:
         raise InvalidArgumentError.of(f"Need minval < maxval, got {int(minval)} >= {int(maxval)}")
 
 
-def _floating(xp: Any, draw: Callable[..., Any], shape: Array, seed: Any, dtype: Any) -> Any:
+def _floating(xp: ArrayModule, draw: Callable[..., Any], shape: Array, seed: Any, dtype: Any) -> Any:
     sizes = sizes_of(shape)
     return draw(xp, stream_of(seed), math.prod(sizes), dtype.as_numpy_dtype).reshape(sizes)
 

@@ -34,7 +34,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables.init_ops import Constant
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.tf1.rnn.block_cells import lstm_step, lstm_step_grad
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = ["LSTMBlockFusedCell"]
 
@@ -175,7 +175,8 @@ def _check(seq_len_max: Any, x: Any) -> int:
 
 @compute("BlockLSTM", fresh=True, slow=True)
 def _block_lstm(
-    xp: Any, seq_len_max: Any, x: Any, cs_prev: Any, h_prev: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any, *,
+    xp: ArrayModule, seq_len_max: Any, x: Array, cs_prev: Any, h_prev: Any, w: Any, wci: Any, wcf: Any,
+    wco: Any, b: Array, *,
     forget_bias: float, cell_clip: float, use_peephole: bool,
 ) -> Any:  # fmt: skip
     count = _check(seq_len_max, x)
@@ -193,7 +194,8 @@ def _block_lstm(
 
 @compute("BlockLSTMGrad", fresh=True, slow=True)
 def _block_lstm_grad(
-    xp: Any, seq_len_max: Any, x: Any, cs_prev: Any, h_prev: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any, i: Any,
+    xp: ArrayModule, seq_len_max: Any, x: Array, cs_prev: Any, h_prev: Any, w: Any, wci: Any, wcf: Any,
+    wco: Any, b: Array, i: Any,
     cs: Any, f: Any, o: Any, ci: Any, co: Any, h: Any, cs_grad: Any, h_grad: Any, *, use_peephole: bool,
 ) -> Any:  # fmt: skip
     count, size = _check(seq_len_max, x), x.shape[2]

@@ -41,7 +41,7 @@ def _sparse_reorder_shape(op: Operation) -> Any:
 
 
 @gradient("SparseReorder")
-def _sparse_reorder_grad(op: Operation, _: Any, grad: Tensor) -> tuple[Any, ...]:
+def _sparse_reorder_grad(op: Operation, _: object, grad: Tensor) -> tuple[Any, ...]:
     indices, shape = op.inputs[0], op.inputs[2]
     entries = range_of(shape_of(indices)[0])
     ordered = sparse_reorder(SparseTensor(indices, entries, shape))
@@ -49,7 +49,7 @@ def _sparse_reorder_grad(op: Operation, _: Any, grad: Tensor) -> tuple[Any, ...]
 
 
 @compute("SparseReshape", fresh=True)
-def _sparse_reshape(xp: Any, input_indices: Array, input_shape: Array, new_shape: Array) -> Any:
+def _sparse_reshape(xp: ArrayModule, input_indices: Array, input_shape: Array, new_shape: Array) -> Any:
     if input_indices.ndim != 2:
         raise InvalidArgumentError.of(
             f"Input indices should be a matrix but received shape [{joined(input_indices.shape)}]"
@@ -101,7 +101,7 @@ not_differentiable("SparseReshape")
 
 @compute("SparseConcat", fresh=True)
 def _sparse_concat(
-    xp: Any, indices: list[Any], values: list[Any], shapes: list[Any], *, concat_dim: int
+    xp: ArrayModule, indices: list[Any], values: list[Any], shapes: list[Any], *, concat_dim: int
 ) -> Any:
     for parts in zip(indices, values, shapes, strict=True):
         require_sparse(*parts)
@@ -156,7 +156,9 @@ not_differentiable("SparseConcat", "SparseAddGrad")
 
 
 @compute("SparseSlice", fresh=True)
-def _sparse_slice(xp: ArrayModule, indices: Any, values: Any, shape: Array, start: Array, size: Array) -> Any:
+def _sparse_slice(
+    xp: ArrayModule, indices: Array, values: Any, shape: Array, start: Array, size: Array
+) -> Any:
     require_sparse(indices, values, shape)
     rank = len(shape)
     for name, vector in (("start", start), ("size", size)):

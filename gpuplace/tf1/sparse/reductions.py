@@ -32,7 +32,7 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import Array, IntsLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, IntsLike, TensorLike
 
 __all__ = [
     "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
@@ -196,7 +196,7 @@ def _axes(reduction_axes: Any, rank: int) -> list[int]:
 
 @compute("SparseReduceSum", "SparseReduceMax", "SparseReduceSumSparse", "SparseReduceMaxSparse", fresh=True)
 def _sparse_reduce(
-    xp: Any,
+    xp: ArrayModule,
     input_indices: Array,
     input_values: Array,
     input_shape: Array,

@@ -305,7 +305,7 @@ def _same_shape(a_shape: Any, b_shape: Any) -> list[int]:
 
 @compute("SparseAdd", fresh=True)
 def _sparse_add(
-    xp: Any,
+    xp: ArrayModule,
     a_indices: Array,
     a_values: Array,
     a_shape: Array,
@@ -376,7 +376,7 @@ def _sparse_add_grad_shape(op: Operation) -> Any:
 
 @compute("SparseSparseMaximum", "SparseSparseMinimum", fresh=True)
 def _sparse_sparse(
-    xp: Any,
+    xp: ArrayModule,
     a_indices: Array,
     a_values: Array,
     a_shape: Array,
@@ -442,7 +442,7 @@ def _fill_empty_rows_gradient(op: Operation, *grads: Tensor) -> list[Any]:
 
 
 @compute("SparseFillEmptyRowsGrad", fresh=True)
-def _fill_empty_rows_grad(xp: Any, reverse_index_map: Any, grad_values: Any) -> Any:
+def _fill_empty_rows_grad(xp: ArrayModule, reverse_index_map: Any, grad_values: Any) -> Any:
     count = len(grad_values)
     wrong = (reverse_index_map < 0) | (reverse_index_map >= count)
     if wrong.any():

@@ -115,7 +115,7 @@ def _split_at_any(text: bytes, signs: bytes, skip_empty: bool) -> list[bytes]:
 
 
 @compute("StringSplit")
-def _string_split(xp: ArrayModule, input: Any, delimiter: Array, *, skip_empty: bool) -> Any:
+def _string_split(xp: ArrayModule, input: Array, delimiter: Array, *, skip_empty: bool) -> Any:
     if delimiter.ndim:
         raise InvalidArgumentError.of(
             f"delimiter must be a scalar, got shape: [{','.join(map(str, delimiter.shape))}]"
@@ -125,7 +125,7 @@ def _string_split(xp: ArrayModule, input: Any, delimiter: Array, *, skip_empty: 
 
 
 @compute("StringSplitV2")
-def _string_split_v2(xp: ArrayModule, input: Any, sep: Array, *, maxsplit: int) -> Any:
+def _string_split_v2(xp: ArrayModule, input: Array, sep: Array, *, maxsplit: int) -> Any:
     between = sep.item() or None
     return _sparse([text.split(between, maxsplit) for text in input.tolist()])
 

@@ -16,7 +16,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.support import new
 from gpuplace.ops.text.strings import each_string
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 _MALFORMED = "\udfff"
 """Marks a malformed part of a string; no decoder returns an unpaired surrogate."""
@@ -80,7 +80,8 @@ def unicode_transcode(
 
 @compute("UnicodeTranscode")
 def _unicode_transcode(
-    xp: Any, input: Any, *, input_encoding: bytes, output_encoding: bytes, errors: bytes, replacement_char: int,
+    xp: ArrayModule, input: Array, *, input_encoding: bytes, output_encoding: bytes, errors: bytes,
+    replacement_char: int,
     replace_control_characters: bool,
 ) -> Any:  # fmt: skip
     if not 0 <= replacement_char <= 0x10FFFF:

@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gpuplace.typing import TensorLike
+
 __all__ = ["HParams", "parse_values"]
 
 _ASSIGNMENT = re.compile(
@@ -88,7 +90,7 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
     return parsed
 
 
-def _cast(name: str, value_type: type, value: Any) -> Any:
+def _cast(name: str, value_type: type, value: TensorLike) -> Any:
     """Return a value as the type of a hyperparameter."""
     if isinstance(value, value_type) and (value_type is bool) == isinstance(value, bool):
         return value
@@ -123,7 +125,7 @@ class HParams:
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
-    def add_hparam(self, name: str, value: Any) -> None:
+    def add_hparam(self, name: str, value: TensorLike) -> None:
         """Add a hyperparameter.
 
         Args:
@@ -143,7 +145,7 @@ class HParams:
             self._hparam_types[name] = (type(value), False)
         setattr(self, name, value)
 
-    def set_hparam(self, name: str, value: Any) -> None:
+    def set_hparam(self, name: str, value: TensorLike) -> None:
         """Set the value of a hyperparameter, which keeps its type.
 
         Args:

@@ -576,7 +576,9 @@ class _RecoverableSession(_WrappedSession):
                 tf_logging.info(_RUN_FAILED, error)
                 self.close()
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self, fetches: Any, feed_dict: FeedDict | None = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
         return self._again(
             lambda session: session.run(
                 fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
@@ -637,7 +639,9 @@ class _HookedSession(_WrappedSession):
     def _check_stop(self) -> bool:
         return self._should_stop
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self, fetches: Any, feed_dict: FeedDict | None = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)

@@ -119,7 +119,7 @@ def _entry_of_line(line: str) -> Entry | None:
         return None
 
 
-def _entries(value: Any, depth: int) -> Iterator[Entry]:
+def _entries(value: object, depth: int) -> Iterator[Entry]:
     """Yield the entry in a value, or the entries in its nested lists."""
     entry = _field(value)
     if entry is not None:
@@ -154,7 +154,7 @@ def _of_entries(entries: Sequence[tuple[int, Entry | str]]) -> Unpacked:
     return Unpacked("\n".join(lines), numbers, f"JSON: {fields}")
 
 
-def _field(entry: Any) -> Entry | None:
+def _field(entry: object) -> Entry | None:
     """Return name and text of an entry."""
     if not isinstance(entry, Mapping):
         return None

@@ -6,10 +6,10 @@ Each is a separate graph. Bodies that a body calls come after it, as far as ther
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from gpuplace.errors import OpError
 from gpuplace.runtime.session.function_placement import place_function
+from gpuplace.typing import PlacementLike
 from gpuplace.views.tables.calls import all_calls
 from gpuplace.why.placement import Placement
 
@@ -20,7 +20,7 @@ MOST_NODES = 10_000
 
 
 def bodies_of(
-    placement: Any, *, most_bodies: int = MOST_BODIES, most_nodes: int = MOST_NODES
+    placement: PlacementLike, *, most_bodies: int = MOST_BODIES, most_nodes: int = MOST_NODES
 ) -> dict[str, Placement]:
     """Return the placed body of each called function, those called by the graph itself first.
 

@@ -14,7 +14,7 @@ import numpy as np
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
-from gpuplace.typing import RunMetadata
+from gpuplace.typing import PlacementLike, RunMetadata
 from gpuplace.views.page.colours import colour_columns, path_columns
 from gpuplace.views.page.reasons import NODE, SCOPE, reasons_of
 from gpuplace.views.picture.box_facts import node_costs
@@ -47,7 +47,7 @@ _WIDEST = 500
 
 
 def page_data(
-    placement: Any,
+    placement: PlacementLike,
     *,
     settings: Sequence[tuple[str, str]] = (),
     mapping: Iterable[Any] = (),
@@ -119,7 +119,7 @@ def page_data(
     }
 
 
-def _safe(value: Any) -> Any:
+def _safe(value: object) -> Any:
     """Return the value with printable texts; the marks of `gpuplace.views.page.reasons` stay."""
     if isinstance(value, str):
         if value.replace(SCOPE, "").replace(NODE, "").isprintable():
@@ -130,7 +130,7 @@ def _safe(value: Any) -> Any:
     return list(map(_safe, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None else printable(str(value))
 
 
@@ -260,7 +260,7 @@ def _copies(view: PlacementView) -> dict[str, list[Any]]:
     return {"edges": edges.tolist(), "of": view.copy_of_edge[edges].tolist(), "rows": rows}
 
 
-def _costs(placement: Any, estimate: StepEstimate) -> dict[str, Any]:
+def _costs(placement: PlacementLike, estimate: StepEstimate) -> dict[str, Any]:
     """Return the predicted seconds of each node, and ``[node, bytes]`` of variables."""
     costs = node_costs(placement, estimate)
     held = np.flatnonzero(costs.variables)
@@ -277,7 +277,7 @@ def _sources(view: PlacementView) -> dict[str, Any]:
     return {"texts": texts.values, "of": of if len(texts.values) > 1 or texts.values != [""] else []}
 
 
-def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
+def _groups(placement: PlacementLike, view: PlacementView) -> list[list[Any]]:
     """Return the colocation groups, largest first: ``[members, count, deciding node, request]``."""
     if not isinstance(placement, Placement):
         return []
@@ -294,7 +294,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
     ]
 
 
-def _blame(placement: Any) -> list[list[Any]]:
+def _blame(placement: PlacementLike) -> list[list[Any]]:
     """Return ``[nodes, bytes, rule, cause, ops, example, remedy]`` for nodes that are not on a GPU."""
     if not isinstance(placement, Placement):
         return []
@@ -326,7 +326,7 @@ def _moves(placement: Any, against: Any) -> dict[str, Any] | None:
     return {"rows": rows, "devices": looks, "total": len(diff)}
 
 
-def _log(placement: Any, view: PlacementView) -> dict[str, Any]:
+def _log(placement: PlacementLike, view: PlacementView) -> dict[str, Any]:
     """Return the log lines: the index of a node whose line follows from its record, otherwise the text."""
     if not hasattr(placement, "log"):
         return {"lines": [], "devices": [], "typed": False, "more": 0}

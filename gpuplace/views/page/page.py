@@ -27,7 +27,7 @@ from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.findings.finding import Findings
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.typing import RunMetadata
+from gpuplace.typing import PlacementLike, RunMetadata
 from gpuplace.views.logs.logged_placement import LoggedPlacement
 from gpuplace.views.logs.op_rows import OP_COLUMNS, op_cells
 from gpuplace.views.page.bodies import bodies_of
@@ -57,7 +57,7 @@ _PLAIN_ROWS = 200
 
 @without_garbage_collection()
 def page_html(
-    placement: Any,
+    placement: PlacementLike,
     *,
     title: str = "Placement",
     run_metadata: RunMetadata | None = None,
@@ -161,7 +161,7 @@ def _findings_section(findings: Findings | None) -> str:
 """
 
 
-def _ops_section(placement: Any) -> str:
+def _ops_section(placement: PlacementLike) -> str:
     """Return the ops of a log by device."""
     if not isinstance(placement, LoggedPlacement):
         return ""
@@ -248,7 +248,7 @@ def _json(data: Any) -> str:
     return text
 
 
-def _without_scripts(placement: Any) -> str:
+def _without_scripts(placement: PlacementLike) -> str:
     """Return the content for browsers without scripts."""
     view = view_of(placement)
     rows = (

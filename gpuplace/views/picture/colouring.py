@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.typing import RunMetadata
+from gpuplace.typing import PlacementLike, RunMetadata
 from gpuplace.views.picture.marks import Moves
 from gpuplace.views.tables.palette import (
     MOST_CATEGORIES,
@@ -128,7 +128,7 @@ class Colouring:
 
 
 def colouring(
-    placement: Any, name: str = "assigned", *, run_metadata: RunMetadata | None = None
+    placement: PlacementLike, name: str = "assigned", *, run_metadata: RunMetadata | None = None
 ) -> Colouring:
     """Return a colouring.
 
@@ -168,7 +168,7 @@ def cause_look(rule: Rule) -> Look:
     return replace(category_look(MOST_CATEGORIES), outlines=1 + RULES.index(rule) % 3)
 
 
-def _assigned(view: PlacementView, _: Any) -> Colouring:
+def _assigned(view: PlacementView, _: object) -> Colouring:
     full = [*view.devices, ""]
     order = sorted(range(len(view.counts)), key=lambda position: device_style(full[position]).order)
     if "" not in view.counts:
@@ -181,7 +181,7 @@ def _assigned(view: PlacementView, _: Any) -> Colouring:
     return Colouring("assigned", "assigned device", tuple(categories), place[view.device])
 
 
-def _requested(view: PlacementView, _: Any) -> Colouring:
+def _requested(view: PlacementView, _: object) -> Colouring:
     nothing = "no request" if view.knows_edges else "request unknown"  # logs do not contain requests
     labels = [device_label(request) if request else nothing for request in view.requests]
     looks = {label: device_look(request) for label, request in zip(labels, view.requests, strict=True)}
@@ -201,11 +201,11 @@ def _requested(view: PlacementView, _: Any) -> Colouring:
     )
 
 
-def _type(view: PlacementView, _: Any) -> Colouring:
+def _type(view: PlacementView, _: object) -> Colouring:
     return _ranked("type", "op type", view.op_types, view.op_type, "types")
 
 
-def _group(view: PlacementView, _: Any) -> Colouring:
+def _group(view: PlacementView, _: object) -> Colouring:
     if view.groups is None:
         category = np.zeros(len(view), dtype=np.int64)
         return _categorical(view, "group", "colocation group", ["groups unknown"], category, [Look()])
@@ -304,14 +304,14 @@ def _number(
     )
 
 
-def _cause(view: PlacementView, _: Any) -> Colouring:
+def _cause(view: PlacementView, _: object) -> Colouring:
     if view.verdicts is None:
         category = np.zeros(len(view), dtype=np.int64)
         return _categorical(view, "cause", "what settled the device", ["cause unknown"], category, [Look()])
     return by_rule(view, "cause", "what settled the device", view.verdicts().rule)
 
 
-def moved_colouring(placement: Any, moves: Moves) -> Colouring:
+def moved_colouring(placement: PlacementLike, moves: Moves) -> Colouring:
     """Return a colouring of moved nodes by the rule that moved them.
 
     Args:

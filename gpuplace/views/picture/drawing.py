@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from gpuplace.typing import PlacementLike
 from gpuplace.views.picture.outline import Outline, outline
 from gpuplace.views.tables.palette import device_style
 from gpuplace.views.tables.placement_view import PlacementView, TensorFact, view_of
@@ -161,7 +161,7 @@ class Drawing:
 
 
 def draw(
-    placement: Any,
+    placement: PlacementLike,
     opened: Iterable[str] | None = None,
     *,
     cap: int = AUTO_CAP,

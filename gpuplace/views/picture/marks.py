@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.graph.op_sets import NEXT_ITERATIONS
-from gpuplace.typing import RunMetadata
+from gpuplace.typing import PlacementLike, RunMetadata
 from gpuplace.views.tables.dependency_trace import Trace
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.views.tables.scale import time_text
@@ -123,7 +123,7 @@ def find(view: PlacementView, pattern: str) -> np.ndarray:
 
 
 def critical_path(
-    placement: Any, weight: str | None = None, run_metadata: RunMetadata | None = None
+    placement: PlacementLike, weight: str | None = None, run_metadata: RunMetadata | None = None
 ) -> CriticalPath:
     """Return the longest chain of nodes that wait for each other.
 
@@ -212,7 +212,7 @@ def _longest(view: PlacementView, own: Sequence[float], on_edge: Sequence[float]
     return chain[::-1]
 
 
-def compare(placement: Any, against: Any) -> Moves:
+def compare(placement: Placement, against: Any) -> Moves:
     """Return the moves from `against` to `placement` (`Placement` or `PlacementView`), compared by node name."""
     view, other = view_of(placement), view_of(against)
     labels = tuple(dict.fromkeys([*view.labels, *other.labels]))

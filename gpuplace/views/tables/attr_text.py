@@ -19,6 +19,7 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import OpError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import PlacementLike
 from gpuplace.views.tables.interner import Interner
 from gpuplace.views.tables.text import printable, shortened
 
@@ -34,7 +35,7 @@ _LEFT_OUT = ("_class",)
 """Attributes left out on pages, which show them as groups; with them, nearly all nodes' lists would differ."""
 
 
-def attr_rows(placement: Any, node: int) -> list[tuple[str, str]]:
+def attr_rows(placement: PlacementLike, node: int) -> list[tuple[str, str]]:
     """Return ``(name, value)`` of a node's attributes, a constant's ``value`` first; empty if the source has none.
 
     Args:
@@ -50,7 +51,7 @@ def attr_rows(placement: Any, node: int) -> list[tuple[str, str]]:
     return [(printable(name), _readable(attrs, name)) for name in names]
 
 
-def attr_columns(placement: Any) -> dict[str, Any]:
+def attr_columns(placement: PlacementLike) -> dict[str, Any]:
     """Return the attributes for a page.
 
     ``rows`` holds the distinct lists of ``[name, value]``, and ``of`` the index of each node's list. ``_class`` is left
@@ -72,7 +73,7 @@ def _readable(attrs: Mapping[str, Any], name: str) -> str:
         return shortened(printable(f"cannot be decoded: {error.message}"), _WIDTH)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """Return an attribute value as text of about 120 characters at most.
 
     Raises:
@@ -83,7 +84,7 @@ def value_text(value: Any) -> str:
     return shortened(printable(_text(value)), _WIDTH)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, DType):
         return value.name
     if isinstance(value, TensorShape):
@@ -119,7 +120,7 @@ def _nested(array: np.ndarray) -> str:
     return f"[{', '.join(map(_nested, array))}]" if array.ndim > 1 else f"[{', '.join(map(_element, array))}]"
 
 
-def _element(value: Any) -> str:
+def _element(value: object) -> str:
     if isinstance(value, bytes):
         return repr(value.decode("utf-8", "backslashreplace"))
     if isinstance(value, str):

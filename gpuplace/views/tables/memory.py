@@ -24,7 +24,7 @@ import numpy as np
 from gpuplace.cost.memory.variables import held_bytes
 from gpuplace.graph.op_sets import CONSTANT_OPS, VARIABLE_OPS
 from gpuplace.progress import track
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import DTypeLike, PlacementLike
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.why.placement import Placement
 
@@ -59,7 +59,7 @@ class MemoryRow(NamedTuple):
         return self.variables + self.constants + self.outputs
 
 
-def tensor_bytes(placement: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def tensor_bytes(placement: PlacementLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``(kind, bytes, unknown)`` of each node's outputs, [nodes] each.
 
     Kinds are 0 for a variable, 1 for a constant, 2 for anything else; ``unknown`` is the number of outputs of unknown
@@ -74,14 +74,14 @@ def tensor_bytes(placement: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return columns
 
 
-def variable_bytes(placement: Any) -> np.ndarray:
+def variable_bytes(placement: PlacementLike) -> np.ndarray:
     """Return the bytes of each variable, [nodes]; 0 for other nodes and for unknown sizes."""
     kind, nbytes, _ = tensor_bytes(placement)
     sizes: np.ndarray = np.where(kind == _VARIABLE, nbytes, 0)
     return sizes
 
 
-def _measure(placement: Any, view: PlacementView) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _measure(placement: PlacementLike, view: PlacementView) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     nbytes = np.zeros(len(view), dtype=np.int64)
     unknown = np.zeros(len(view), dtype=np.int64)
     of_type = np.array(
@@ -127,14 +127,14 @@ def _is_handle(dtype: DTypeLike) -> bool:
     return name.endswith("_ref") or name in ("resource", "variant")
 
 
-def _size(placement: Any, view: PlacementView, node: int, output: int) -> int | None:
+def _size(placement: PlacementLike, view: PlacementView, node: int, output: int) -> int | None:
     if view.op_type_of(node) in VARIABLE_OPS and isinstance(placement, Placement):
         return held_bytes(placement.graph, node, placement.placer.catalogue)
     return view.tensor(node, output).nbytes
 
 
 def memory_rows(
-    placement: Any, *, allow_growth: bool | None = None, stats: Mapping[str, Any] | None = None
+    placement: PlacementLike, *, allow_growth: bool | None = None, stats: Mapping[str, Any] | None = None
 ) -> list[MemoryRow]:
     """Return a row per device.
 

@@ -40,7 +40,7 @@ import numpy as np
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.graph.op_sets import MERGES, RECEIVES, SENDS, TRANSFERS
 from gpuplace.runtime.plan.schedule.transfers import source_name
-from gpuplace.typing import RunMetadata
+from gpuplace.typing import PlacementLike, RunMetadata
 from gpuplace.views.tables.palette import device_label
 from gpuplace.views.tables.step_times import devices_of
 from gpuplace.views.timelines.move_hints import move_hints
@@ -239,7 +239,7 @@ def _event(device: str, stats: Any) -> _Event:
     )
 
 
-def step_timeline(run_metadata: RunMetadata, placement: Any = None) -> StepTimeline:
+def step_timeline(run_metadata: RunMetadata, placement: PlacementLike | None = None) -> StepTimeline:
     """Return the timeline of a step.
 
     Args:

@@ -56,7 +56,7 @@ class Source:
         self.lines.pop()
         self.owners.pop()
 
-    def name_global(self, prefix: str, value: Any) -> str:
+    def name_global(self, prefix: str, value: object) -> str:
         """Make ``value`` a global of the function and return its name; an object has one name."""
         name = self._global_names.get(id(value))
         if name is None:
@@ -106,7 +106,7 @@ class ValueNames:
         self.of[slot] = name
         return name
 
-    def name_global(self, slot: Slot, value: Any) -> None:
+    def name_global(self, slot: Slot, value: object) -> None:
         """Assign a global name to a value that exists before the step."""
         self.globals[slot] = value
         self.of[slot] = self._source.name_global("c", value)

@@ -30,7 +30,7 @@ from gpuplace.ops import nest
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
 from gpuplace.runtime.session.session import Session
 from gpuplace.tf1.api.testing.benchmark import benchmark_pattern, run_benchmarks
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Graph, TensorLike
 
 __all__ = ["CheckedThread", "TestCase", "get_temp_dir", "main", "test_src_dir_path"]
 
@@ -175,7 +175,7 @@ class TestCase(absltest.TestCase):
     # Sessions
 
     def session(
-        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+        self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
         """Open a block with a new default session, which is closed at the end.
 
@@ -195,7 +195,7 @@ class TestCase(absltest.TestCase):
 
     @contextlib.contextmanager
     def cached_session(
-        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+        self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Session]:
         """Open a block with the session of this test, created on first use; it stays open.
 
@@ -228,7 +228,7 @@ class TestCase(absltest.TestCase):
             yield session
 
     def test_session(
-        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+        self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
         """``session`` if a graph is given, otherwise ``cached_session``; deprecated in favour of these.
 

@@ -254,7 +254,7 @@ def _check_shapes(iterator: RunningIterator, shapes: Sequence[TensorShape]) -> N
 
 @compute("ReduceDataset")
 def _reduce(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Stage,
     initial_state: list[Any],
     other_arguments: list[Any],

@@ -523,7 +523,7 @@ def _parallel_interleave(
 
 @compute("ScanDataset", "ExperimentalScanDataset")
 def _scan(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     initial_state: list[Any],
     other_arguments: list[Any],

@@ -687,7 +687,7 @@ class Directed(Stage):
 
 
 @compute("TensorDataset")
-def _tensors(xp: Any, components: list[Any]) -> Any:
+def _tensors(xp: ArrayModule, components: list[Any]) -> Any:
     return Tensors(components)
 
 

@@ -40,6 +40,10 @@ def test_the_halves_of_a_k80_share_a_switch():
 def test_rates_follow_generation_lanes_and_kind_of_memory():
     links = Machine.parse("2x K40c, links pcie=2x8").links
     assert links.route(None, 0).bandwidth == pytest.approx(PCIE_EFFICIENCY * 4e9)
+    first = Machine.parse(
+        "2x K40c, links pcie=1x16"
+    ).links  # four gigabytes per second, half of the second generation
+    assert first.route(None, 0).bandwidth == pytest.approx(PCIE_EFFICIENCY * 4e9)
     own = Machine.parse("2x K40c").links
     assert own.route(None, 0, pinned=False).bandwidth == pytest.approx(own.route(None, 0).bandwidth / 2)
     assert Machine.parse("K40c, links pcie=5").links.route(None, 0).bandwidth == own.route(None, 0).bandwidth

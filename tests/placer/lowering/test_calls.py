@@ -15,6 +15,7 @@ from gpuplace.why.rules import Rule
 from tests.oracle.call_graphs import GPU, GRAPHS, PASS, body, call, graph_def, graph_def_of, handle, same
 from tests.oracle.record_calls import told
 from tests.placer.recorded_answers import comparable
+from tests.support.node_specs import node
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parents[2] / "data" / "calls.json.gz").read_bytes()))
 LOCAL = "/job:localhost/replica:0/task:0/device:"
@@ -132,3 +133,20 @@ def test_the_order_in_which_calls_are_looked_into_is_that_of_a_hash_set():
     assert [first(8, pair, "1.15") for pair in ((6, 7), (0, 1), (1, 2), (4, 5))] == [7, 1, 1, 4]
     assert [first(8, pair, "2.21") for pair in ((6, 7), (0, 1), (1, 2), (4, 5))] == [7, 1, 2, 5]
     assert [first(16, pair, "2.21") for pair in ((14, 15), (0, 13), (0, 12))] == [15, 13, 0]
+
+
+def test_a_node_whose_inputs_are_all_arguments_keeps_its_first_input_as_its_first_edge():
+    """Edges from arguments are connected after all others, in the order of the inputs."""
+    sums = node("sum", "AddV2", "a0", "a1", T="float32")
+    later = node("later", "AddV2", "a0", "other:y:0", T="float32")
+    other = node("other", "Neg", "a0", T="float32")
+    bodies = [body("sums", "ff", ["sum:z:0", "later:z:0"], sums, other, later, types="ff")]
+    number = node("number", "Placeholder", dtype="float32")
+    graph = graph_def_of(
+        [number, call("y", bodies[0], "number", "number", _lower_as_multi_device_function=True)], bodies
+    )
+    placed_graph = gpuplace.place(graph, TWO, release="2.21").graph
+    names = [str(placed_graph.names[at]) for at in placed_graph.first_edge]
+    assert [name for name in names if "sum" in name] == []
+    (at,) = (at for at in placed_graph.first_edge if str(placed_graph.names[at]).endswith("later"))
+    assert placed_graph.dst_input[placed_graph.first_edge[at]] == 1

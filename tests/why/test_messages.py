@@ -247,6 +247,15 @@ def test_a_malformed_device(request_, hint):
     assert found.hint == hint
 
 
+@pytest.mark.parametrize(
+    ("release", "devices"), [("1.15", ""), ("2.21", "requested: '/device:GPU:', assigned: ''")]
+)
+def test_a_malformed_device_is_repeated_in_newer_releases(release, devices):
+    message = error([node("x", "NoOp", device="/device:GPU:")], release=release).message
+    assert message.startswith("Malformed device specification '/device:GPU:' in node: {name:'x' id:2 op ")
+    assert f" device:{{{devices}}} def:" in message
+
+
 def test_an_unknown_op_lists_similar_ones():
     found = error([node("a", "MatMull")], kind=errors.NotFoundError)
     assert found.message.startswith("Op type not registered 'MatMull' in binary running on")

@@ -25,6 +25,7 @@ from gpuplace.advisor.placers import Costs, heft, m_etf
 from gpuplace.advisor.problem import Ints, Problem, group_seconds
 from gpuplace.advisor.records import Lattice
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.typing import Array
 
 OBJECTIVES = ("throughput", "latency", "step_time")
 CHAINS = 2
@@ -377,7 +378,7 @@ class Searcher:
                     break
             self._report()
 
-    def _elsewhere(self, group: int, runs: Any, is_pool: Any, used: Any) -> list[int]:
+    def _elsewhere(self, group: int, runs: Array, is_pool: Array, used: Array) -> list[int]:
         """Return devices to try for a group: those of its neighbors and one more; a pool only if no GPU can run it."""
         possible = np.isfinite(runs)
         if (possible & ~is_pool).any():

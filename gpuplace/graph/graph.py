@@ -331,7 +331,7 @@ class Graph(Collections):
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
-    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Operation | Tensor:
         if ":" in name:
             if not allow_tensor:
                 raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")

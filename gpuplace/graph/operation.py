@@ -113,7 +113,7 @@ class Reference:
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped
 
-    def deref(self) -> Any:
+    def deref(self) -> Tensor:
         """Return the object."""
         return self._wrapped
 

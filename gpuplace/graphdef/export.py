@@ -18,7 +18,7 @@ from gpuplace.shapes import TensorShape
 from gpuplace.writing import write_file
 
 
-def node_def(op: Operation, proto: Any = None) -> Any:
+def node_def(op: Operation, proto: Any = None) -> NodeDef:
     """Convert an operation to a ``NodeDef``.
 
     Args:
@@ -54,7 +54,7 @@ def extra_fields(proto: Any) -> bytes:
     return extra.SerializeToString()
 
 
-def version_def(graph: Graph) -> Any:
+def version_def(graph: Graph) -> VersionDef:
     """Return the graph's versions as a ``VersionDef``."""
     versions = graph.versions
     return VersionDef(
@@ -69,7 +69,9 @@ _SMALL = 16
 """Maximum number of elements of constants that share a template if they are equal."""
 
 
-def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], Any], add_shapes: bool) -> None:
+def _add_node(
+    graph_def: GraphDef, op: Operation, templates: dict[tuple[Any, ...], Any], add_shapes: bool
+) -> None:
     """Add an operation's node to a ``GraphDef`` by copying a template and filling in the differences.
 
     Large graphs have few distinct types, devices and attribute values, and copying a message takes a quarter of the
@@ -128,7 +130,7 @@ def _content(value: object) -> Any:
     return None
 
 
-def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
     """Return the graph as a ``GraphDef`` with control inputs sorted by name.
 
     Args:
@@ -148,7 +150,7 @@ def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool
     return result
 
 
-def add_library(graph: Graph, graph_def: Any) -> None:
+def add_library(graph: Graph, graph_def: GraphDef) -> None:
     """Add a graph's functions and their gradient definitions to a ``GraphDef``.
 
     Args:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
-from typing import Any
 
 from gpuplace.errors import NotFoundError
 from gpuplace.graphdef.attr_values import decode_op_def
@@ -37,7 +36,7 @@ def check_function(library: Collection[str], name: str) -> None:
         )
 
 
-def function_graph(graph_def: Any, name: str, catalogue: Catalogue) -> Any:
+def function_graph(graph_def: GraphDef, name: str, catalogue: Catalogue) -> GraphDef:
     """Return a function's body as a `GraphDef` with the whole library.
 
     Args:

@@ -44,7 +44,7 @@ _LOC = b"loc:@"
 
 
 def import_graph_def(
-    graph_def: Any,
+    graph_def: GraphDef,
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
     name: str | None = None,
@@ -105,7 +105,7 @@ def _as_text(name: str | bytes) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
-def _as_graph_def(graph_def: Any) -> Any:
+def _as_graph_def(graph_def: GraphDef) -> GraphDef:
     if isinstance(graph_def, GraphDef):
         return graph_def
     if isinstance(graph_def, Message) and graph_def.DESCRIPTOR.name == "GraphDef":
@@ -152,7 +152,9 @@ def _names_and_prefixes(names: Iterable[str]) -> set[str]:
 class _Import:
     """One call of ``import_graph_def``."""
 
-    def __init__(self, graph: Graph, message: Any, prefix: str, replaced: dict[tuple[str, int], Any]) -> None:
+    def __init__(
+        self, graph: Graph, message: GraphDef, prefix: str, replaced: dict[tuple[str, int], Any]
+    ) -> None:
         self.graph = graph
         self.message = message
         self.prefix = prefix

@@ -120,7 +120,7 @@ def load_graph_def(
     )
 
 
-def _graph_def(model: Model, part: Part, catalogue: Catalogue) -> Any:
+def _graph_def(model: Model, part: Part, catalogue: Catalogue) -> GraphDef:
     try:
         return model.graph_def(part, catalogue)
     except MemoryError:
@@ -190,7 +190,7 @@ def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
     return Model(message, path.name, given, data)
 
 
-def _check_has_nodes(message: Any, path: Path, data: bytes) -> None:
+def _check_has_nodes(message: GraphDef, path: Path, data: bytes) -> None:
     """Raise DataLossError for another message whose bytes also parse as a GraphDef."""
     if not isinstance(message, GraphDef):
         return
@@ -242,7 +242,7 @@ def _refuse_others(path: str | Path, data: bytes, what: str) -> None:
         raise DataLossError.of(f"{what} is {other.what}, not a graph", hint=other.advice)
 
 
-def _parse(kind: Any, data: bytes, what: str) -> Any:
+def _parse(kind: Any, data: bytes, what: str) -> GraphDef:
     if len(data) > MAX_BYTES:
         raise too_large(what, f"{len(data)} bytes")
     _refuse_others("", data, what)
@@ -266,7 +266,7 @@ def _as_text(data: bytes) -> bytes | None:
     return data if start.startswith((b"node", b"versions", b"library", b"#")) else None
 
 
-def _parse_text(kind: Any, data: bytes, what: str) -> Any:
+def _parse_text(kind: Any, data: bytes, what: str) -> GraphDef:
     try:
         return text_format.Parse(data.decode(), kind())
     except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
@@ -347,7 +347,7 @@ def load_placement_graph(
     return lower(graph, function_bodies(library), catalogue, rules(release), inline_all=inline_all)
 
 
-def _with_nodes(graph_def: Any, data: bytes, catalogue: Catalogue) -> PlacementGraphBuilder:
+def _with_nodes(graph_def: GraphDef, data: bytes, catalogue: Catalogue) -> PlacementGraphBuilder:
     """Return a builder with the nodes of a graph.
 
     Args:

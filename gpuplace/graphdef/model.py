@@ -54,7 +54,7 @@ class Model:
         data: the bytes that the message was read from, `b""` if unknown; for a `GraphDef`, kept until it is placed.
     """
 
-    def __init__(self, message: Any, name: str = "", path: str = "", data: bytes = b"") -> None:
+    def __init__(self, message: GraphDef, name: str = "", path: str = "", data: bytes = b"") -> None:
         self.message = message
         self.kind: str = message.DESCRIPTOR.name
         self.data = data if self.kind == "GraphDef" else b""
@@ -186,7 +186,7 @@ class Model:
             options["signature"] = part.signature
         return {**options, "clear_devices": True} if part.clear_devices else options
 
-    def graph_def(self, part: Part, catalogue: Catalogue) -> Any:
+    def graph_def(self, part: Part, catalogue: Catalogue) -> GraphDef:
         """Return a part as a `GraphDef`; calls in a signature or function are marked for inlining.
 
         Raises:
@@ -226,12 +226,12 @@ class Model:
             return choose_meta_graph(self.message, tags)
         return self.message if self.kind == "MetaGraphDef" else None
 
-    def _graph(self, tags: str | None) -> Any:
+    def _graph(self, tags: str | None) -> GraphDef:
         meta_graph = self._meta_graph(tags)
         return self.message if meta_graph is None else meta_graph.graph_def
 
 
-def library_of(graph: Graph) -> Any:
+def library_of(graph: Graph) -> GraphDef:
     """Return the functions of a graph in a `GraphDef` without nodes."""
     graph_def = GraphDef()
     graph_def.library.function.extend(map(FunctionDef.FromString, graph.functions.values()))
@@ -246,7 +246,7 @@ class PlacedPart:
     part: Part
 
 
-def own_message(message: Any, kind: Any) -> Any:
+def own_message(message: GraphDef, kind: Any) -> GraphDef:
     """Convert a message of another class, such as TensorFlow's, to this package's class.
 
     Raises:

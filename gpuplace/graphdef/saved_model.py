@@ -138,7 +138,7 @@ def signature_graph(meta_graph: Any, key: str) -> Any:
     return with_calls_inlined(subgraph)
 
 
-def with_calls_inlined(graph_def: Any) -> Any:
+def with_calls_inlined(graph_def: GraphDef) -> GraphDef:
     """Mark all calls of a message and of its functions for inlining and return the message."""
     for node in _all_nodes(graph_def):
         if node.op in CALL_OPS:
@@ -181,7 +181,7 @@ def _tensor_names(info: Any) -> Iterator[str]:
         yield info.name
 
 
-def _all_nodes(graph_def: Any) -> Iterator[Any]:
+def _all_nodes(graph_def: GraphDef) -> Iterator[Any]:
     yield from graph_def.node
     for function in graph_def.library.function:
         yield from function.node_def

@@ -52,7 +52,7 @@ def tensor_summary(tensor: np.ndarray[Any, Any], metadata: bytes | None, **names
     return written
 
 
-def _tensor_proto(tensor: np.ndarray[Any, Any]) -> Any:
+def _tensor_proto(tensor: np.ndarray[Any, Any]) -> TensorProto:
     """Return the tensor with its raw memory, also for a single value."""
     proto = encode_tensor(TensorValue.of_array(tensor, as_dtype(tensor.dtype)))
     if tensor.dtype == object or proto.tensor_content:

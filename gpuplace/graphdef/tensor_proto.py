@@ -43,7 +43,7 @@ _AS_BYTES = frozenset(
 """Types whose values are stored as raw memory if there are two or more."""
 
 
-def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
+def encode_tensor(value: TensorValue, proto: Any = None) -> TensorProto:
     """Write a tensor to a ``TensorProto``.
 
     Args:
@@ -72,7 +72,7 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
     return proto
 
 
-def add_values(proto: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+def add_values(proto: TensorProto, array: np.ndarray[Any, Any], dtype: DType) -> None:
     """Write elements to the field of a ``TensorProto`` for their type.
 
     Args:
@@ -97,7 +97,7 @@ def add_values(proto: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
         field.extend(flat.tolist())
 
 
-def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
+def decode_tensor(proto: TensorProto, first: int | None = None) -> np.ndarray[Any, Any]:
     """Return the elements of a ``TensorProto`` in its shape; read-only if one value fills the tensor.
 
     Args:
@@ -190,7 +190,7 @@ def _corrupt(detail: str) -> InvalidArgumentError:
     )
 
 
-def tensor_type(proto: Any) -> tuple[DType, TensorShape]:
+def tensor_type(proto: TensorProto) -> tuple[DType, TensorShape]:
     """Return element type and shape of a ``TensorProto``; InvalidArgumentError for an unknown type."""
     try:
         dtype = as_dtype(proto.dtype)
@@ -199,7 +199,7 @@ def tensor_type(proto: Any) -> tuple[DType, TensorShape]:
     return dtype.base_dtype, TensorShape(proto.tensor_shape)
 
 
-def tensor_value(proto: Any) -> TensorValue:
+def tensor_value(proto: TensorProto) -> TensorValue:
     """Return a copy of a ``TensorProto`` as an attribute value, which is decoded on access."""
     dtype, shape = tensor_type(proto)
     copy = TensorProto()
@@ -209,7 +209,7 @@ def tensor_value(proto: Any) -> TensorValue:
 
 def make_tensor_proto(
     values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
-) -> Any:
+) -> TensorProto:
     """Return a Python value or array as a ``TensorProto``.
 
     Args:
@@ -231,7 +231,7 @@ def make_tensor_proto(
     return encode_tensor(TensorValue.of_array(array.view(), base_dtype, count))
 
 
-def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
+def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
     """Return the array of a ``TensorProto``.
 
     Args:

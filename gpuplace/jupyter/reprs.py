@@ -29,6 +29,7 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
 from gpuplace.runtime.memory.process_state import current_machine
 from gpuplace.runtime.session.place import place
+from gpuplace.typing import RunMetadata
 from gpuplace.views.logs.capture import LogCapture
 from gpuplace.views.logs.log_diff import LogDiff
 from gpuplace.views.logs.logged_placement import LoggedNote, LoggedPlacement
@@ -447,7 +448,7 @@ def _session(session: Any) -> tuple[str, str]:
     return shown, f"{title}\n{table_text(('device', 'name', 'memory limit'), plain_rows)}"
 
 
-def _run_metadata(metadata: Any) -> tuple[str, str]:
+def _run_metadata(metadata: RunMetadata) -> tuple[str, str]:
     """Return devices with their ops and times, and the slowest ops."""
     stats = [device for device in metadata.step_stats.dev_stats if not _TRACED.search(device.device)]
     ops = [

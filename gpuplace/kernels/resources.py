@@ -40,7 +40,7 @@ from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFo
 from gpuplace.kernels.cancellation import Cancellation
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import Graph
+from gpuplace.typing import Array, Graph
 
 Resource = TypeVar("Resource")
 
@@ -106,7 +106,7 @@ class VariableStorage:
                 raise self.uninitialized_error()
         return value
 
-    def _settled(self) -> Any:
+    def _settled(self) -> Array | None:
         """Return the value, or None while it is being changed."""
         with self.lock:
             return self._value
@@ -424,7 +424,7 @@ class SessionResources:
             )
         return found
 
-    def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Any:
+    def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Array:
         """Return the resource with a name; NotFoundError if it does not exist."""
         with self._lock:
             found = self._resources.get(self._key(device, container, name), self)
@@ -481,7 +481,7 @@ SESSION_TENSORS = "_session_tensors"
 """Container of tensors that stay in a session between steps."""
 
 
-def session_tensor(resources: Any, handle: str) -> Any:
+def session_tensor(resources: Any, handle: str) -> Array:
     """Return a tensor that is kept in a session.
 
     Args:

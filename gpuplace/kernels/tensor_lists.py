@@ -206,7 +206,7 @@ def _no_list(found: Any) -> NoReturn:
     raise InvalidArgumentError.of(f"Input handle is not a list. Saw: '{type(found).__name__}'")
 
 
-def shape_of_sizes(sizes: Any) -> TensorShape:
+def shape_of_sizes(sizes: Array) -> TensorShape:
     """Return the shape described by a tensor of sizes, with -1 for unknown sizes.
 
     Args:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.typing import Array
 
 
-def on_host(array: Any) -> Any:
+def on_host(array: Array) -> Array:
     """Return an array in host memory, for plain loops.
 
     Args:
@@ -52,6 +53,6 @@ def list_of(value: Any, sentence: str) -> list[Any]:
     return numbers
 
 
-def _require_rank(value: Any, rank: int, sentence: str) -> None:
+def _require_rank(value: Array, rank: int, sentence: str) -> None:
     if value.ndim != rank:
         raise InvalidArgumentError.of(f"{sentence} [{','.join(map(str, value.shape))}]")

@@ -64,7 +64,7 @@ def chosen(xp: ArrayModule, mask: Array, x: Array, y: Array) -> Array:
     return result
 
 
-def _bits(xp: ArrayModule, values: Any, mask: Array) -> Any:
+def _bits(xp: ArrayModule, values: Array, mask: Array) -> Any:
     """Return numbers as integers of the same size; None on a GPU, without such an integer type, or for few numbers."""
     if xp is not np or mask.size <= FEW:
         return None

@@ -151,7 +151,7 @@ def by_pieces(function: Callable[..., Any], *arrays: Any) -> None:
     over(np, size, sum(array.itemsize for array in arrays), piece)
 
 
-def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+def mapped(function: Callable[..., Any], x: Array, *others: Any) -> Array:
     """Call the elementwise function ``function(x, *others)``, whose result is like ``x``; large arrays in pieces.
 
     Intermediate results of ``function`` stay in the cache, and the pieces run on several threads.
@@ -185,7 +185,7 @@ def in_turn(xp: ArrayModule, piece: Callable[[int], Any], count: int) -> None:
             piece(index)
 
 
-def scratch(xp: ArrayModule, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+def scratch(xp: ArrayModule, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
     """Return an uninitialised array for use within one piece.
 
     The next array with that name on the same thread reuses the memory: new memory costs more than the work, since the
@@ -205,7 +205,7 @@ def is_small_product(xp: ArrayModule, depth: int, columns: int, rows: int = _LEA
     return xp is np and _PRODUCT_TERMS >= rows * depth * columns and _has_small_products()
 
 
-def product(xp: Any, a: Any, b: Any, out: Any) -> None:
+def product(xp: Any, a: Array, b: Array, out: Array) -> None:
     """Compute ``out[...] = a @ b`` for matrices, in blocks of rows for which ``is_small_product`` is true."""
     rows, depth = a.shape
     columns = b.shape[1]
@@ -226,7 +226,7 @@ def is_large_product(rows: int, depth: int, columns: int) -> bool:
     return rows * depth * columns > _THREADED_TERMS
 
 
-def multiply(a: Any, b: Any) -> Any:
+def multiply(a: Array, b: Array) -> Array:
     """Return ``a @ b`` for matrices or batches of them; large matrices in pieces on several threads.
 
     Args:

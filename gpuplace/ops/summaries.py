@@ -286,7 +286,7 @@ def _collected(summary: Tensor, collections: Sequence[str] | None) -> Tensor:
     return summary
 
 
-def _scalar_text(array: Any, otherwise: str) -> str:
+def _scalar_text(array: Array, otherwise: str) -> str:
     if array.shape != ():
         raise InvalidArgumentError.of(otherwise)
     return _text(array.item())
@@ -296,15 +296,15 @@ def _text(value: bytes) -> str:
     return value.decode(errors="replace")
 
 
-def _shown(array: Any) -> str:
+def _shown(array: Array) -> str:
     return f"[{','.join(map(str, array.shape))}]"
 
 
-def _written(values: list[dict[str, Any]]) -> Any:
+def _written(values: list[dict[str, Any]]) -> Array:
     return _bytes(above("gpuplace.graphdef.summary_messages", "summary_bytes")(values))
 
 
-def _bytes(message: bytes) -> Any:
+def _bytes(message: bytes) -> Array:
     return np.array(message, object)
 
 

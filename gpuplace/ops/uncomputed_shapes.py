@@ -23,7 +23,7 @@ from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, broadcast_
 def _as(computed: str, *op_types: str) -> None:
     """Give ops the shape function of another op; outputs that the other lacks are scalars."""
 
-    def shapes(op: Operation) -> Any:
+    def shapes(op: Operation) -> list[TensorShape]:
         function = shape_function_of(computed)
         if not _LACKING.keys() <= op.attrs.keys():
             op = copy.copy(op)
@@ -168,7 +168,7 @@ _as_first("_HostCast")
 
 
 @shape_function("Einsum", "_MklEinsum")
-def _einsum(op: Operation) -> Any:
+def _einsum(op: Operation) -> tuple[TensorShape, ...]:
     """Return the sizes of the result's indices; ``...`` stands for the broadcast sizes of the operands."""
     operands, _, result = op.attrs["equation"].decode().replace(" ", "").partition("->")
     sizes: dict[str, int | None] = {}
@@ -409,7 +409,7 @@ def _scaled_gradient(op: Operation) -> Any:
 
 
 @shape_function("FractionalAvgPool", "FractionalMaxPool")
-def _fractional_pool(op: Operation) -> Any:
+def _fractional_pool(op: Operation) -> tuple[TensorShape, ...]:
     images = require_rank(op.inputs[0].shape, 4).sizes
     assert images is not None
     ratios = op.attrs["pooling_ratio"]
@@ -423,17 +423,17 @@ def _fractional_pool(op: Operation) -> Any:
 
 
 @shape_function("FractionalMaxPoolGrad")
-def _fractional_gradient(op: Operation) -> Any:
+def _fractional_gradient(op: Operation) -> tuple[TensorShape, ...]:
     return (require_rank(op.inputs[0].shape, 4),)
 
 
 @shape_function("FractionalAvgPoolGrad")
-def _fractional_average_gradient(op: Operation) -> Any:
+def _fractional_average_gradient(op: Operation) -> tuple[TensorShape, ...]:
     return (require_rank(constant_value_as_shape(op.inputs[0]), 4),)
 
 
 @shape_function("CombinedNonMaxSuppression")
-def _combined(op: Operation) -> Any:
+def _combined(op: Operation) -> tuple[TensorShape, ...]:
     boxes = op.inputs[0].shape.sizes
     batch = None if boxes is None else boxes[0]
     total, each = constant_value(op.inputs[3]), constant_value(op.inputs[2])
@@ -470,13 +470,13 @@ def _old_eigen(op: Operation) -> Any:
 
 
 @shape_function("Lu")
-def _lu(op: Operation) -> Any:
+def _lu(op: Operation) -> tuple[TensorShape, ...]:
     batch, rows, _ = _matrices(op)
     return op.inputs[0].shape, batch.concatenate((rows,))
 
 
 @shape_function("MatrixSolveLs", "BatchMatrixSolveLs")
-def _least_squares(op: Operation) -> Any:
+def _least_squares(op: Operation) -> tuple[TensorShape, ...]:
     batch, rows, columns = _matrices(op)
     right = op.inputs[1].shape.sizes
     if right is not None:
@@ -485,12 +485,12 @@ def _least_squares(op: Operation) -> Any:
 
 
 @shape_function("TridiagonalSolve", "BandedTriangularSolve", "BatchMatrixSolve", "BatchMatrixTriangularSolve")
-def _solved(op: Operation) -> Any:
+def _solved(op: Operation) -> tuple[TensorShape, ...]:
     return (op.inputs[1].shape,)
 
 
 @shape_function("TridiagonalMatMul")
-def _tridiagonal(op: Operation) -> Any:
+def _tridiagonal(op: Operation) -> tuple[TensorShape, ...]:
     return (op.inputs[3].shape,)
 
 
@@ -591,7 +591,7 @@ def _ragged_variant(op: Operation) -> Any:
 
 
 @shape_function("SparseCross", "SparseCrossV2", "SparseCrossHashed")
-def _crossed(op: Operation) -> Any:
+def _crossed(op: Operation) -> tuple[TensorShape, ...]:
     return TensorShape.of((None, 2)), _vector(), _vector(2)
 
 

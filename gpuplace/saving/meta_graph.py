@@ -189,7 +189,7 @@ def _check_size(message: Any) -> None:
 
 
 def _part(
-    graph_def: Any, scope: str | None, excluded: Collection[str], clear_devices: bool
+    graph_def: GraphDef, scope: str | None, excluded: Collection[str], clear_devices: bool
 ) -> tuple[Any, list[str]]:
     """Return the nodes of a scope as a ``GraphDef``, and the inputs from outside the scope."""
     made = GraphDef()
@@ -202,7 +202,7 @@ def _part(
     return made, unbound
 
 
-def _scoped_node(node: Any, scope: str | None, unbound: list[str], clear_devices: bool) -> Any:
+def _scoped_node(node: Any, scope: str | None, unbound: list[str], clear_devices: bool) -> NodeDef:
     """Return a node without a scope in its names; record its inputs from outside the scope."""
     made = NodeDef()
     made.CopyFrom(node)
@@ -257,7 +257,7 @@ def _scope_of(name: str) -> str:
     return name.rpartition("/")[0] + "/"
 
 
-def op_list(graph_def: Any) -> Any:
+def op_list(graph_def: GraphDef) -> Any:
     """Return the signatures of the ops in a graph and its functions."""
     functions = {function.signature.name: function for function in graph_def.library.function}
     used: set[str] = set()

@@ -141,7 +141,7 @@ class ReferenceVariableSaveable(SaveableObject):
     def __init__(self, var: Any, slice_spec: str, name: str) -> None:
         super().__init__(var, [SaveSpec(var, slice_spec, name, var.dtype)], name)
 
-    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Tensor:
         """Return an operation that assigns the value.
 
         Args:
@@ -187,7 +187,7 @@ class ResourceVariableSaveable(SaveableObject):
             raise ValueError(f"Saveable is neither a resource variable nor a read operation. Got: {var!r}")
         super().__init__(var, [SaveSpec(tensor, slice_spec, name, var.dtype, var.device)], name)
 
-    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Operation:
         """Return an operation that assigns the value on the variable's device.
 
         Args:
@@ -315,7 +315,7 @@ def _is_partitioned(thing: object) -> bool:
     return not isinstance(thing, Variable | Tensor | Operation) and hasattr(thing, "_get_variable_list")
 
 
-def _tensor_of(thing: Any) -> Any:
+def _tensor_of(thing: Any) -> Tensor:
     """Return the reference to a variable, or the tensor that reads a resource variable."""
     if isinstance(thing, ResourceVariable):
         return thing._graph_element

@@ -130,7 +130,7 @@ def _delete(xp: ArrayModule, handle: Array, *, ctx: KernelContext) -> tuple[()]:
     return ()
 
 
-def _text(handle: Any) -> str:
+def _text(handle: Array) -> str:
     text = handle.item() if isinstance(handle, np.ndarray) else handle
     return text.decode() if isinstance(text, bytes) else str(text)
 

@@ -25,6 +25,7 @@ from gpuplace.graph.shape_inference import infer_shapes
 from gpuplace.kernels.compute import traits_of
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.typing import Array
 
 Shapes = Callable[[str, int], tuple[int | None, ...] | None]
 """Function from a node and an output to its sizes; None if unknown."""
@@ -35,7 +36,7 @@ _ITEM_BYTES = 16
 """Bytes of the largest element type."""
 
 
-def unfilled(sizes: Sequence[int], dtype: Any, byte: int = 0) -> Any:
+def unfilled(sizes: Sequence[int], dtype: Any, byte: int = 0) -> Array:
     """Return a new array, which memory accounting treats as one even if it has no memory.
 
     Args:
@@ -77,12 +78,12 @@ def _bytes_as(sizes: tuple[int, ...], dtype: Any, byte: int) -> Any:
     return np.frombuffer(bytes((byte,)) * (math.prod(sizes) * dtype.itemsize), dtype).reshape(sizes).copy()
 
 
-def is_whole(array: Any) -> bool:
+def is_whole(array: Array) -> bool:
     """Whether an array owns its memory, and is not a view of another array."""
     return array.base is None or type(array.base) is not np.ndarray
 
 
-def unfilled_like(value: object) -> Any:
+def unfilled_like(value: object) -> Array:
     """Return a new array like another one, with the same values only if it is small."""
     array = np.asarray(value)
     return np.array(array) if array.nbytes <= SMALL_BYTES else unfilled(array.shape, array.dtype)
@@ -113,7 +114,7 @@ class ResultMaker:
             for sizes, dtype in zip(self.sizes, self.dtypes, strict=True)
         ]
 
-    def new(self, *inputs: Any, out: Any = None) -> Any:
+    def new(self, *inputs: Any, out: Any = None) -> Array:
         """Return new arrays of the known sizes, or the array ``out`` if it is given."""
         if out is not None:
             return out

@@ -34,7 +34,7 @@ _HINT = (
 )
 
 
-def load_run_metadata(path: str | os.PathLike[str]) -> Any:
+def load_run_metadata(path: str | os.PathLike[str]) -> RunMetadata:
     """Return the ``RunMetadata`` of a file; a ``StepStats`` becomes its ``step_stats``.
 
     Args:

@@ -278,7 +278,7 @@ class WhatIf:
         self._placers[(release, *settings.part)] = placement.placer
         return self.attempt(settings) if settings.call else self._with_requests(placement, settings.requests)
 
-    def _with_requests(self, placement: Placement, requests: Mapping[str, str]) -> Any:
+    def _with_requests(self, placement: Placement, requests: Mapping[str, str]) -> Placement:
         """Return the placement with other device requests; unknown node names are ignored."""
         graph = placement.graph
         by_node = {graph.index[name]: text for name, text in requests.items() if name in graph.index}

@@ -82,56 +82,26 @@ def _tile(rows: int, units: int, adds: bool) -> Any:
     ) -> tuple[Signature, Callable[..., ir.Value]]:
         """Compute a tile. Positions and distances are in elements; segments and steps are at least 1."""
         number = types.int64
-        signature = types.void(
-            a,
-            number,
-            number,
-            number,
-            number,
-            b,
-            number,
-            number,
-            number,
-            number,
-            number,
-            result,
-            number,
-            number,
-        )
+        signature = types.void(a, *[number] * 4, b, *[number] * 5, result, number, number)
 
         def generate(
             context: Any, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]
         ) -> ir.Value:
-            (
-                a,
-                a_at,
-                a_segment,
-                a_step,
-                a_row,
-                b,
-                b_at,
-                b_segment,
-                b_step,
-                segments,
-                steps,
-                result,
-                at,
-                result_row,
-            ) = given
+            left, right, counts, target = given[:5], given[5:9], given[9:11], given[11:]
             kinds = signature.args[0], signature.args[5], signature.args[11]
-            left, right, sums = (
+            pointers = [
                 context.make_array(kind)(context, builder, value).data
-                for kind, value in zip(kinds, (a, b, result), strict=True)
-            )
+                for kind, (value, *_) in zip(kinds, (left, right, target), strict=True)
+            ]
             element = context.get_value_type(kinds[0].dtype)
             size = context.get_abi_sizeof(element)
             _cut_tile(
                 _Code(builder, ir.VectorType(element, _VECTOR_BYTES // size), size),
                 (rows, units * UNIT_BYTES // _VECTOR_BYTES),
-                (left, a_at, a_segment, a_step, a_row),
-                (right, b_at, b_segment, b_step),
-                (segments, steps),
-                (sums, at, result_row),
+                (pointers[0], *left[1:]),
+                (pointers[1], *right[1:]),
+                (counts[0], counts[1]),
+                (pointers[2], target[1], target[2]),
                 adds,
             )
             return context.get_dummy_value()

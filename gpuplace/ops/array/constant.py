@@ -77,7 +77,7 @@ def _const(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable
 
 
 @shape_function("Const")
-def _const_shape(op: Operation) -> Any:
+def _const_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (op.attrs["value"].shape,)
 
 
@@ -109,7 +109,7 @@ def _placeholder(xp: ArrayModule, *, dtype: Any, shape: Any, ctx: Any) -> Array:
 
 
 @shape_function("Placeholder", "PlaceholderV2")
-def _placeholder_shape(op: Operation) -> Any:
+def _placeholder_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (op.attrs["shape"],)
 
 
@@ -136,7 +136,7 @@ def _placeholder_with_default(xp: ArrayModule, input: Array) -> Array:
 
 
 @shape_function("PlaceholderWithDefault")
-def _placeholder_with_default_shape(op: Operation) -> Any:
+def _placeholder_with_default_shape(op: Operation) -> tuple[TensorShape, ...]:
     op.inputs[0].shape.merge_with(op.attrs["shape"])
     return (op.attrs["shape"],)
 
@@ -299,7 +299,7 @@ def _fill(xp: ArrayModule, dims: Array, value: Array) -> Array:
 
 
 @shape_function("Fill")
-def _fill_shape(op: Operation) -> Any:
+def _fill_shape(op: Operation) -> tuple[TensorShape, ...]:
     dims, value = op.inputs
     if dims.shape.ndims not in (None, 1):
         raise ValueError(f"Shape must be rank 1 but is rank {dims.shape.ndims}")
@@ -406,7 +406,7 @@ def _number(value: object) -> str:
 
 
 @shape_function("Range")
-def _range_shape(op: Operation) -> Any:
+def _range_shape(op: Operation) -> tuple[TensorShape, ...]:
     for name, tensor in zip(("start", "limit", "delta"), op.inputs, strict=True):
         if tensor.shape.ndims not in (0, None):
             raise ValueError(f"Shape must be rank 0 but is rank {tensor.shape.ndims}: {name}")
@@ -460,7 +460,7 @@ def _linspace(xp: ArrayModule, start: Array, stop: Array, num: Array) -> Array:
 
 
 @shape_function("LinSpace")
-def _linspace_shape(op: Operation) -> Any:
+def _linspace_shape(op: Operation) -> tuple[TensorShape, ...]:
     for tensor in op.inputs:
         if tensor.shape.ndims not in (0, None):
             raise ValueError(f"Shape must be rank 0 but is rank {tensor.shape.ndims}")
@@ -592,7 +592,7 @@ def _one_hot(
 
 
 @shape_function("OneHot")
-def _one_hot_shape(op: Operation) -> Any:
+def _one_hot_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, axis = op.inputs[0].shape.sizes, op.attrs["axis"]
     if sizes is None:
         return (UNKNOWN_SHAPE,)

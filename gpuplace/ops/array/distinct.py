@@ -68,7 +68,7 @@ def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32, name: str | No
 
 
 @compute("Unique", "UniqueWithCounts", slow=True)
-def _unique(xp: ArrayModule, x: Array, *, out_idx: Any, ctx: Any) -> Any:
+def _unique(xp: ArrayModule, x: Array, *, out_idx: Any, ctx: Any) -> tuple[Array, ...]:
     if x.ndim != 1:
         raise InvalidArgumentError.of("unique expects a 1D vector.")
     keys = ordered_keys(x) if x.size >= _MANY else None
@@ -91,7 +91,7 @@ def _unique(xp: ArrayModule, x: Array, *, out_idx: Any, ctx: Any) -> Any:
 
 
 @compute("UniqueV2", "UniqueWithCountsV2", slow=True)
-def _unique_along(xp: ArrayModule, x: Array, axis: Array, *, out_idx: Any, ctx: Any) -> Any:
+def _unique_along(xp: ArrayModule, x: Array, axis: Array, *, out_idx: Any, ctx: Any) -> tuple[Array, ...]:
     has_counts = ctx.op.type == "UniqueWithCountsV2"
     if axis.ndim != 1:
         raise InvalidArgumentError.of("axis expects a 1D vector.")
@@ -119,7 +119,7 @@ def _unique_along(xp: ArrayModule, x: Array, axis: Array, *, out_idx: Any, ctx: 
 
 
 @shape_function("UniqueV2", "UniqueWithCountsV2")
-def _unique_along_shape(op: Operation) -> Any:
+def _unique_along_shape(op: Operation) -> tuple[TensorShape, ...]:
     x, vector = op.inputs[0].shape, TensorShape.of((None,))
     values = vector if x.ndims == 1 else UNKNOWN_SHAPE
     index = x if x.ndims == 1 else vector
@@ -141,7 +141,7 @@ def _distinct(xp: ArrayModule, x: Array, keys: Array) -> tuple[Any, Any, Any]:
 
 
 @shape_function("Unique", "UniqueWithCounts")
-def _unique_shape(op: Operation) -> Any:
+def _unique_shape(op: Operation) -> tuple[TensorShape, ...]:
     vector = TensorShape.of((None,))
     return (vector, op.inputs[0].shape, vector)[: len(op.op_def.outputs)]  # type: ignore[union-attr]
 
@@ -169,7 +169,7 @@ def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = int32, name
 
 
 @compute("ListDiff")
-def _list_diff(xp: ArrayModule, x: Array, y: Array, *, out_idx: Any) -> Any:
+def _list_diff(xp: ArrayModule, x: Array, y: Array, *, out_idx: Any) -> tuple[Array, ...]:
     others = set(y.tolist())
     keep = [index for index, value in enumerate(x.tolist()) if value not in others]
     at = xp.array(keep, out_idx.as_numpy_dtype)
@@ -177,7 +177,7 @@ def _list_diff(xp: ArrayModule, x: Array, y: Array, *, out_idx: Any) -> Any:
 
 
 @shape_function("ListDiff")
-def _list_diff_shape(op: Operation) -> Any:
+def _list_diff_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (TensorShape.of((None,)),) * 2
 
 

@@ -140,7 +140,7 @@ def _arg_extreme(xp: ArrayModule, input: Array, dimension: Array, *, output_type
 
 
 @shape_function("ArgMax", "ArgMin")
-def _arg_extreme_shape(op: Operation) -> Any:
+def _arg_extreme_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, axis = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None:
         return (UNKNOWN_SHAPE,)
@@ -195,7 +195,7 @@ def _invert_permutation(xp: ArrayModule, x: Array) -> Array:
 
 
 @shape_function("InvertPermutation")
-def _invert_permutation_shape(op: Operation) -> Any:
+def _invert_permutation_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (require_rank(op.inputs[0].shape, 1),)
 
 

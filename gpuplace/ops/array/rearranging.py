@@ -51,7 +51,9 @@ def dynamic_partition(
 
 
 @compute("DynamicPartition")
-def _dynamic_partition(xp: ArrayModule, data: Array, partitions: Any, *, num_partitions: int) -> Any:
+def _dynamic_partition(
+    xp: ArrayModule, data: Array, partitions: Array, *, num_partitions: int
+) -> tuple[Array, ...]:
     if data.shape[: partitions.ndim] != partitions.shape:
         raise InvalidArgumentError.of(
             f"data.shape must start with partitions.shape, got data.shape = {brackets(TensorShape(data.shape))},"
@@ -73,7 +75,7 @@ def _dynamic_partition(xp: ArrayModule, data: Array, partitions: Any, *, num_par
 
 
 @shape_function("DynamicPartition")
-def _dynamic_partition_shape(op: Operation) -> Any:
+def _dynamic_partition_shape(op: Operation) -> tuple[TensorShape, ...]:
     data, partitions = merge_prefix(op.inputs[0].shape, op.inputs[1].shape)
     if data.sizes is None or partitions.sizes is None:
         return (UNKNOWN_SHAPE,) * op.attrs["num_partitions"]
@@ -124,7 +126,7 @@ def _dynamic_stitch(xp: ArrayModule, indices: list[Any], data: list[Any]) -> Arr
 
 
 @shape_function("DynamicStitch", "ParallelDynamicStitch")
-def _dynamic_stitch_shape(op: Operation) -> Any:
+def _dynamic_stitch_shape(op: Operation) -> tuple[TensorShape, ...]:
     count = len(op.inputs) // 2
     indices = [constant_value(tensor) for tensor in op.inputs[:count]]
     inner = UNKNOWN_SHAPE
@@ -233,7 +235,7 @@ def _depth_to_space(xp: ArrayModule, input: Array, *, block_size: int, data_form
 
 
 @shape_function("SpaceToDepth", "DepthToSpace")
-def _blocks_shape(op: Operation) -> Any:
+def _blocks_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, n = op.inputs[0].shape.sizes, op.attrs["block_size"]
     if op.attrs["data_format"] == b"NCHW_VECT_C":
         return (UNKNOWN_SHAPE,)

@@ -60,7 +60,7 @@ def _shape(xp: ArrayModule, input: Array, *, out_type: Any) -> Array:
 
 
 @shape_function("Shape")
-def _shape_shape(op: Operation) -> Any:
+def _shape_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (TensorShape.of((op.inputs[0].shape.ndims,)),)
 
 
@@ -79,12 +79,12 @@ def shape_n(input: TensorLike, out_type: DTypeLike = int32, name: str | None = N
 
 
 @compute("ShapeN")
-def _shape_n(xp: ArrayModule, input: list[Any], *, out_type: Any) -> Any:
+def _shape_n(xp: ArrayModule, input: list[Any], *, out_type: Any) -> tuple[Array, ...]:
     return tuple(xp.array(item.shape, out_type.as_numpy_dtype) for item in input)
 
 
 @shape_function("ShapeN")
-def _shape_n_shape(op: Operation) -> Any:
+def _shape_n_shape(op: Operation) -> tuple[TensorShape, ...]:
     return tuple(TensorShape.of((tensor.shape.ndims,)) for tensor in op.inputs)
 
 
@@ -177,7 +177,7 @@ def _bind_reshape(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> C
         return general
     sizes = static_shape.tolist()
 
-    def fixed(tensor: Any, shape: Any) -> Any:
+    def fixed(tensor: Array, shape: Array) -> Any:
         if shape is static_shape:
             try:
                 return tensor.reshape(sizes)
@@ -188,7 +188,7 @@ def _bind_reshape(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> C
     return fixed
 
 
-def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
+def _reshape(xp: Any, tensor: Array, shape: Array) -> Array:
     sizes = list_of(shape, "sizes input must be 1-D, not")
     try:
         if min(sizes, default=0) >= -1:
@@ -226,7 +226,7 @@ def _multiple_error(count: int, fixed: int) -> InvalidArgumentError:
 
 
 @shape_function("Reshape")
-def _reshape_shape(op: Operation) -> Any:
+def _reshape_shape(op: Operation) -> tuple[TensorShape, ...]:
     input_shape, target = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
     count = 0 if input_shape.sizes is not None and 0 in input_shape.sizes else input_shape.num_elements()
     if target.sizes is None or count is None and None not in target.sizes:
@@ -293,7 +293,7 @@ def _expand_dims(xp: ArrayModule, input: Array, dim: Array) -> Array:
 
 
 @shape_function("ExpandDims")
-def _expand_dims_shape(op: Operation) -> Any:
+def _expand_dims_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, axis = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None:
         return (UNKNOWN_SHAPE,)
@@ -346,7 +346,7 @@ def _squeeze(xp: ArrayModule, input: Array, *, squeeze_dims: Any) -> Array:
 
 
 @shape_function("Squeeze")
-def _squeeze_shape(op: Operation) -> Any:
+def _squeeze_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, axes = op.inputs[0].shape.sizes, op.attrs["squeeze_dims"]
     if sizes is None:
         return (UNKNOWN_SHAPE,)
@@ -434,7 +434,7 @@ def _transpose(xp: ArrayModule, x: Array, perm: Array, *, ctx: Any) -> Array:
 
 
 @shape_function("Transpose", "ConjugateTranspose")
-def _transpose_shape(op: Operation) -> Any:
+def _transpose_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, perm = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None:
         count = op.inputs[1].shape.num_elements() if perm is None else perm.size
@@ -579,7 +579,7 @@ def _identity_n(xp: ArrayModule, input: list[Any]) -> Any:
 
 
 @shape_function("IdentityN")
-def _identity_n_shape(op: Operation) -> Any:
+def _identity_n_shape(op: Operation) -> tuple[TensorShape, ...]:
     return tuple(tensor.shape for tensor in op.inputs)
 
 
@@ -617,7 +617,7 @@ def _ensure_shape(xp: ArrayModule, input: Array, *, shape: Any, ctx: Any) -> Arr
 
 
 @shape_function("EnsureShape")
-def _ensure_shape_shape(op: Operation) -> Any:
+def _ensure_shape_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (merge_shapes(op.attrs["shape"], op.inputs[0].shape),)
 
 

@@ -105,7 +105,7 @@ def _cumprod(xp: ArrayModule, x: Array, axis: Array, *, exclusive: bool, reverse
 
 def _scan(
     xp: ArrayModule, function: Any, neutral: float, x: Array, axis: int, exclusive: bool, reverse: bool
-) -> Any:
+) -> Array:
     if not -x.ndim <= axis < x.ndim:
         raise InvalidArgumentError.of(
             f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}"
@@ -119,7 +119,7 @@ def _scan(
     return xp.ascontiguousarray(xp.moveaxis(result[::-1] if reverse else result, 0, axis))
 
 
-def _running(xp: ArrayModule, function: Any, x: Array) -> Any:
+def _running(xp: ArrayModule, function: Any, x: Array) -> Array:
     """Apply ``function`` along the first axis; line by line for long lines, because NumPy runs along the columns."""
     lines = math.prod(x.shape[1:])
     if xp is not np or lines < _LONG or len(x) < 2 or not x[0].flags.c_contiguous:
@@ -158,7 +158,7 @@ def cumulative_logsumexp() -> None:
 
 
 @compute("CumulativeLogsumexp", fresh=True)
-def _cumulative_logsumexp(xp: ArrayModule, x: Array, axis: Any, *, exclusive: bool, reverse: bool) -> Array:
+def _cumulative_logsumexp(xp: ArrayModule, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     lowest = as_dtype(x.dtype).min if rules() == "1.15" else -math.inf
     return _scan(
         xp, lambda x, axis, dtype: _running_logsumexp(xp, x), lowest, x, _axis(axis), exclusive, reverse

@@ -73,7 +73,7 @@ def _reverse(xp: ArrayModule, tensor: Array, axis: Array) -> Array:
 
 
 @shape_function("ReverseV2")
-def _reverse_shape(op: Operation) -> Any:
+def _reverse_shape(op: Operation) -> tuple[TensorShape, ...]:
     shape, axes = op.inputs[0].shape, constant_value(op.inputs[1])
     ndims = shape.ndims
     require_rank(op.inputs[1].shape, 1)
@@ -157,7 +157,7 @@ def _reverse_sequence(
 
 
 @shape_function("ReverseSequence")
-def _reverse_sequence_shape(op: Operation) -> Any:
+def _reverse_sequence_shape(op: Operation) -> tuple[TensorShape, ...]:
     shape, lengths = op.inputs[0].shape, require_rank(op.inputs[1].shape, 1)
     axes = {name: op.attrs[name] for name in ("batch_dim", "seq_dim")}
     if shape.sizes is None:
@@ -219,7 +219,7 @@ def _roll(xp: ArrayModule, input: Array, shift: Array, axis: Array) -> Array:
 
 
 @shape_function("Roll")
-def _roll_shape(op: Operation) -> Any:
+def _roll_shape(op: Operation) -> tuple[TensorShape, ...]:
     x, shift, axis = (tensor.shape for tensor in op.inputs)
     require_rank_at_least(x, 1)
     require_rank_at_most(shift, 1)
@@ -342,7 +342,7 @@ def _bincount(xp: ArrayModule, arr: Array, size: Array, weights: Array) -> Array
 
 
 @shape_function("Bincount")
-def _bincount_shape(op: Operation) -> Any:
+def _bincount_shape(op: Operation) -> tuple[TensorShape, ...]:
     require_rank(op.inputs[1].shape, 0)
     size = constant_value(op.inputs[1])
     if size is not None and size < 0:

@@ -117,7 +117,7 @@ def partitioned_call(
 
 
 @shape_function("PartitionedCall", "StatefulPartitionedCall")
-def _not_known(op: Operation) -> Any:
+def _not_known(op: Operation) -> tuple[TensorShape, ...]:
     return (TensorShape(None),) * len(op.attrs["Tout"])
 
 
@@ -150,7 +150,7 @@ def _called(function: str, tensors: Sequence[Any], ctx: KernelContext) -> Any:
 
 
 @compute("PartitionedCall", "StatefulPartitionedCall")
-def _call(xp: ArrayModule, *args: Any, ctx: KernelContext) -> Any:
+def _call(xp: ArrayModule, *args: Any, ctx: KernelContext) -> Array:
     """Call a function. Nodes named after the function pass tensors one by one, others as a list."""
     if ctx.op.type in ctx.op.graph.functions:
         return _called(ctx.op.type, args, ctx)

@@ -147,7 +147,7 @@ class CondContext(ControlFlowContext):
         if self.outer_context is not None:
             self.outer_context.AddInnerOp(op)
 
-    def _result(self, value: object) -> Any:
+    def _result(self, value: object) -> Tensor:
         """Return a result of the branch as a tensor that is only live in this branch."""
         if isinstance(value, Operation):
             return control.with_dependencies([value], self.pivot)

@@ -71,7 +71,7 @@ def _close(xp: ArrayModule, handle: Any) -> Any:
 
 
 @shape_function("StackV2", "Stack")
-def _stack_shape(op: Operation) -> Any:
+def _stack_shape(op: Operation) -> tuple[TensorShape, ...]:
     """Return shapes for reference and resource handles alike, as TensorFlow does."""
     return (TensorShape.of((2,)),)
 

@@ -168,7 +168,7 @@ _FLOW = np.zeros((), np.float32)
 @compute("TensorArrayV3")
 def _make(
     xp: Any,
-    size: Any,
+    size: Array,
     *,
     dtype: Any,
     element_shape: Any,
@@ -177,7 +177,7 @@ def _make(
     identical_element_shapes: bool,
     tensor_array_name: bytes,
     ctx: KernelContext,
-) -> Any:
+) -> tuple[Array | ResourceHandle, ...]:
     if size.ndim:
         raise InvalidArgumentError.of(
             f"TensorArray size must be scalar, but had shape: {brackets(size.shape)}"
@@ -204,7 +204,7 @@ def _gradient(xp: ArrayModule, handle: Any, flow_in: Any, *, source: bytes, ctx:
 
 
 @compute("TensorArrayReadV3")
-def _read(xp: ArrayModule, handle: Any, index: Any, flow_in: Array) -> Any:
+def _read(xp: ArrayModule, handle: Any, index: Any, flow_in: Array) -> Array:
     return handle.resource.read(xp, int(index))
 
 
@@ -293,7 +293,7 @@ def _split(xp: ArrayModule, handle: Any, value: Array, lengths: Array, flow_in: 
 
 
 @compute("TensorArraySizeV3")
-def _size(xp: ArrayModule, handle: Any, flow_in: Array) -> Any:
+def _size(xp: ArrayModule, handle: Any, flow_in: Array) -> Array:
     return np.asarray(len(handle.resource.elements), np.int32)
 
 
@@ -309,7 +309,7 @@ _HANDLE = TensorShape.of((2,))
 
 
 @shape_function("TensorArrayV3")
-def _make_shape(op: Operation) -> Any:
+def _make_shape(op: Operation) -> tuple[TensorShape, ...]:
     return _HANDLE, SCALAR_SHAPE
 
 

@@ -257,7 +257,7 @@ def _bitcast(xp: ArrayModule, input: Array, *, type: Any) -> Array:
 
 
 @shape_function("Bitcast")
-def _bitcast_shape(op: Operation) -> Any:
+def _bitcast_shape(op: Operation) -> tuple[TensorShape, ...]:
     old, new_size = op.attrs["T"].size, op.attrs["type"].size
     sizes = op.inputs[0].shape.sizes
     if sizes is None or old == new_size:

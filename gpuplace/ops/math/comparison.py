@@ -197,7 +197,7 @@ def _approximate_equal(xp: ArrayModule, x: Array, y: Array, *, tolerance: float)
 
 
 @shape_function("ApproximateEqual")
-def _approximate_equal_shape(op: Operation) -> Any:
+def _approximate_equal_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (merge_shapes(op.inputs[0].shape, op.inputs[1].shape),)
 
 

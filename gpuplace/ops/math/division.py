@@ -50,7 +50,7 @@ def _integer_division(xp: ArrayModule, op: Operation, function: Callable[..., An
 
 
 def _truncated_quotient(xp: ArrayModule) -> Callable[..., Any]:
-    def quotient(x: Any, y: Any) -> Any:
+    def quotient(x: Array, y: Array) -> Array:
         floor = xp.floor_divide(x, y)
         if floor.dtype.kind == "u":
             return floor
@@ -289,7 +289,7 @@ def _floor_mod_grad(op: Operation, grad: Tensor) -> Gradients:
     return of_x, sum_to(grad * -quotient, *back_y)
 
 
-def divide(x: Any, y: Any, name: str | None = None) -> Any:
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return ``x / y`` as Python 3 does: integers become floating; see ``truediv``.
 
     Args:

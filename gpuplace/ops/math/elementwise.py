@@ -270,7 +270,7 @@ def _pow(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[.
     if not attrs["T"].is_integer or xp.__name__ != "numpy":
         return xp.power
 
-    def power(x: Array, y: Any) -> Any:
+    def power(x: Array, y: Array) -> Array:
         if (y < 0).any():
             raise InvalidArgumentError.of("Integers to negative integer powers are not allowed")
         return xp.power(x, y)
@@ -570,7 +570,7 @@ def _add_n(xp: ArrayModule, inputs: list[Any], *, ctx: KernelContext) -> Array:
 
 
 @shape_function("AddN")
-def _add_n_shape(op: Operation) -> Any:
+def _add_n_shape(op: Operation) -> tuple[TensorShape, ...]:
     if not op.inputs:  # of a GraphDef; the placer accepts it, as TensorFlow's does
         return (UNKNOWN_SHAPE,)
     shape = op.inputs[-1].shape
@@ -627,7 +627,7 @@ def accumulate_n(
 
 
 @shape_function("AccumulateNV2")
-def _accumulate_n_shape(op: Operation) -> Any:
+def _accumulate_n_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (op.attrs["shape"],)
 
 
@@ -769,7 +769,7 @@ def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
 def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
     """Install ``__name__`` and ``__rname__``; other operands become constants ``<name>/y`` or ``<name>/x``."""
 
-    def forward(x: Tensor, y: TensorLike) -> Any:
+    def forward(x: Tensor, y: TensorLike) -> Tensor:
         with name_scope(None, name, [x, y]) as scope:
             if not isinstance(y, Tensor):
                 by_right = getattr(type(y), f"_{name}_to_tensor", None)  # for sparse tensors
@@ -783,7 +783,7 @@ def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
                     raise
             return function(x, y, name=scope)
 
-    def backward(y: Tensor, x: TensorLike) -> Any:
+    def backward(y: Tensor, x: TensorLike) -> Tensor:
         with name_scope(None, name, [x, y]) as scope:
             x = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
             return function(x, y, name=scope)

@@ -41,7 +41,7 @@ def _square(op: Operation) -> TensorShape:
     return TensorShape.of((*sizes[:-2], size, size))
 
 
-def _check_square(x: Any) -> None:
+def _check_square(x: Array) -> None:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise InvalidArgumentError.of(
             f"Input matrix must be square, got shape [{','.join(map(str, x.shape))}]"
@@ -78,7 +78,7 @@ def _matrix_inverse(xp: ArrayModule, input: Array, *, adjoint: bool) -> Array:
 
 
 @shape_function("MatrixInverse", "Cholesky")
-def _square_shape(op: Operation) -> Any:
+def _square_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (_square(op),)
 
 
@@ -115,7 +115,7 @@ def _matrix_determinant(xp: ArrayModule, input: Array) -> Array:
 
 
 @shape_function("MatrixDeterminant")
-def _matrix_determinant_shape(op: Operation) -> Any:
+def _matrix_determinant_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes = _square(op).sizes
     return (UNKNOWN_SHAPE if sizes is None else TensorShape.of(sizes[:-2]),)
 
@@ -225,7 +225,7 @@ def _matrix_solve(xp: ArrayModule, matrix: Array, rhs: Array, *, adjoint: bool) 
 
 
 @shape_function("MatrixSolve")
-def _matrix_solve_shape(op: Operation) -> Any:
+def _matrix_solve_shape(op: Operation) -> tuple[TensorShape, ...]:
     matrix, rhs = _square(op).sizes, op.inputs[1].shape.sizes
     if rhs is not None and len(rhs) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(rhs)}")
@@ -349,7 +349,7 @@ def _log_matrix_determinant(xp: ArrayModule, input: Array) -> tuple[Any, Any]:
 
 
 @shape_function("LogMatrixDeterminant")
-def _log_matrix_determinant_shape(op: Operation) -> Any:
+def _log_matrix_determinant_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (*_matrix_determinant_shape(op), *_matrix_determinant_shape(op))
 
 

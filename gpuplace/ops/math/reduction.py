@@ -81,7 +81,7 @@ def _axes(x: TensorLike, axis: TensorLike) -> Any:
     return range_of(0, rank_of(x))
 
 
-def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
+def _dimensions(axes: Array, rank: int) -> tuple[int, ...]:
     """Return the dimensions to reduce, counted from the front; raise InvalidArgumentError if they are invalid.
 
     A repeated dimension counts once in 1.15 and is an error in 2.21.
@@ -108,7 +108,7 @@ def _counted_from_front(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
 
 
 @shape_function("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "EuclideanNorm")
-def _reduction_shape(op: Operation) -> Any:
+def _reduction_shape(op: Operation) -> tuple[TensorShape, ...]:
     require_rank_at_most(op.inputs[1].shape, 1)
     sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
     if sizes is None:
@@ -170,7 +170,7 @@ def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Calla
     except InvalidArgumentError:  # reported at run time
         return general
 
-    def small(input: Any, reduction_indices: Any) -> Any:
+    def small(input: Array, reduction_indices: Array) -> Any:
         if reduction_indices is not static and reduction_indices.tolist() != numbers:
             return general(input, reduction_indices)
         return reduce(input, axes, input.dtype)
@@ -178,7 +178,7 @@ def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Calla
     return small
 
 
-def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _sum(xp: Any, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input.copy()
@@ -439,7 +439,7 @@ def _min(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: 
 
 
 def _extreme(
-    xp: ArrayModule, function: Any, x: Any, axes: tuple[int, ...], keep: bool, neutral: Callable[[Any], Any]
+    xp: ArrayModule, function: Any, x: Array, axes: tuple[int, ...], keep: bool, neutral: Callable[[Any], Any]
 ) -> Any:
     if not axes:
         return x.copy()

@@ -140,7 +140,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return new("SegmentMin", name, data=data, segment_ids=segment_ids)
 
 
-def _combined(xp: ArrayModule, method: str, rows: Any, ids: Any, count: int, empty: Any) -> Any:
+def _combined(xp: ArrayModule, method: str, rows: Any, ids: Any, count: int, empty: Any) -> Array:
     """Return one row per id in ``range(count)``, and ``empty`` for ids without rows."""
     result = xp.full((count, *rows.shape[1:]), empty, rows.dtype)
     if method in ("Max", "Min"):
@@ -180,7 +180,7 @@ def check_sorted_ids(xp: ArrayModule, ids: Array, count: int) -> None:
 
 
 @compute("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin", fresh=True)
-def _segment(xp: ArrayModule, data: Array, segment_ids: Any, *, ctx: Any) -> Any:
+def _segment(xp: ArrayModule, data: Array, segment_ids: Array, *, ctx: Any) -> Array:
     if segment_ids.ndim != 1:
         raise InvalidArgumentError.of("segment_ids should be a vector.")
     if segment_ids.shape[0] != (data.shape[0] if data.ndim else None):
@@ -193,7 +193,7 @@ def _segment(xp: ArrayModule, data: Array, segment_ids: Any, *, ctx: Any) -> Any
 
 
 @shape_function("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
-def _segment_shape(op: Operation) -> Any:
+def _segment_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
     require_rank(op.inputs[1].shape, 1)
     return (UNKNOWN_SHAPE if sizes is None else TensorShape.of((None, *sizes[1:])),)
@@ -296,7 +296,7 @@ def unsorted_segment_min(
 @compute("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", fresh=True)
 def _unsorted_segment(
     xp: ArrayModule, data: Array, segment_ids: Array, num_segments: Array, *, ctx: Any
-) -> Any:
+) -> Array:
     count = int_of(num_segments, "num_segments should be a scalar, not shape")
     if count < 0:
         raise InvalidArgumentError.of(f"Input num_segments == {count} must not be negative.")
@@ -322,7 +322,7 @@ def _unsorted_segment(
 
 
 @shape_function("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
-def _unsorted_segment_shape(op: Operation) -> Any:
+def _unsorted_segment_shape(op: Operation) -> tuple[TensorShape, ...]:
     data, ids, count = op.inputs[0].shape, op.inputs[1].shape, size_from(op, 2)
     if data.sizes is None or ids.ndims is None:
         return (UNKNOWN_SHAPE,)

@@ -54,7 +54,7 @@ _FAR = (
 )  # fmt: skip
 
 
-def _ratio(x: Any, polynomials: tuple[Sequence[float], Sequence[float]]) -> Any:
+def _ratio(x: Array, polynomials: tuple[Sequence[float], Sequence[float]]) -> Array:
     values = []
     for coefficients in polynomials:
         total = x * x.dtype.type(coefficients[0])

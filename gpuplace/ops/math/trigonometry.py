@@ -248,7 +248,7 @@ def _bind_tanh_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) ->
     one = _one(op)
     quick = element_function("tanh_gradient", one.dtype)
 
-    def small(y: Any, dy: Any) -> Any:
+    def small(y: Array, dy: Array) -> Array:
         function = quick.function or quick.get()
         if function is not None:
             return function(dy, y)
@@ -264,7 +264,7 @@ def _is_small(xp: ArrayModule, op: Operation) -> bool:
     return xp is np and is_whole(op.outputs[0]) and op.outputs[0].shape.ndims != 0
 
 
-def _one(op: Operation) -> Any:
+def _one(op: Operation) -> Array:
     return np.ones((), op.outputs[0].dtype.as_numpy_dtype)
 
 
@@ -367,7 +367,7 @@ def _bind_sigmoid(
         return functools.partial(_sigmoid, xp)
     one = _one(op)
 
-    def small(x: Any, out: Any = None) -> Any:
+    def small(x: Array, out: Any = None) -> Array:
         y = np.negative(x, out=out)
         np.exp(y, out=y)
         np.add(y, one, out=y)
@@ -398,7 +398,7 @@ def _bind_sigmoid_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation)
     one = _one(op)
     quick = element_function("sigmoid_gradient", one.dtype)
 
-    def small(y: Any, dy: Any) -> Any:
+    def small(y: Array, dy: Array) -> Array:
         function = quick.function or quick.get()
         if function is not None:
             return function(dy, y)

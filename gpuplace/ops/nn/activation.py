@@ -60,7 +60,7 @@ def _gradient_shape(op: Operation) -> list[TensorShape]:
     return [merge_shapes(op.inputs[0].shape, op.inputs[1].shape)]
 
 
-def _typed(value: float, like: Any) -> Any:
+def _typed(value: float, like: Array) -> Any:
     """Return a number with the dtype of an array."""
     return like.dtype.type(value)
 
@@ -194,7 +194,7 @@ def leaky_relu(features: TensorLike, alpha: Any = 0.2, name: str | None = None) 
         return new("LeakyRelu", scope, features=features, alpha=float(alpha))
 
 
-def _slope(alpha: float, like: Any) -> Any:
+def _slope(alpha: float, like: Array) -> Any:
     """Return the slope, a single-precision attribute, with the dtype of an array."""
     return like.dtype.type(np.float32(alpha))
 
@@ -297,7 +297,7 @@ def _selu(xp: ArrayModule, x: Array) -> Array:
 def _selu_grad(xp: ArrayModule, grad: Array, out: Array) -> Array:
     scale, below = _typed(_SELU_SCALE, out), _typed(_SELU_SCALE_ALPHA, out)
 
-    def gradient_of(grad: Array, out: Any) -> Any:
+    def gradient_of(grad: Array, out: Array) -> Array:
         return chosen(xp, out < 0, grad * (out + below), grad * scale)
 
     return mapped(gradient_of, grad, out)
@@ -476,7 +476,7 @@ def _softmax_shape(op: Operation) -> list[TensorShape]:
 
 @compute("Softmax", fresh=True, slow=True)
 def _softmax(xp: ArrayModule, logits: Array) -> Array:
-    def rows(some: Any, result: Any) -> None:
+    def rows(some: Array, result: Array) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
         xp.exp(result, out=result)
         result /= result.sum(axis=-1, keepdims=True)
@@ -486,7 +486,7 @@ def _softmax(xp: ArrayModule, logits: Array) -> Array:
 
 @compute("LogSoftmax", fresh=True, slow=True)
 def _log_softmax(xp: ArrayModule, logits: Array) -> Array:
-    def rows(some: Any, result: Any) -> None:
+    def rows(some: Array, result: Array) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
         result -= xp.log(xp.exp(result).sum(axis=-1, keepdims=True))
 

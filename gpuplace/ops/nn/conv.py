@@ -325,13 +325,13 @@ def _backprop_input(
     return from_nhwc(xp, images_gradient(xp, shape, filter, grad, window), data_format)
 
 
-def image_sizes(sizes: Any, data_format: str) -> tuple[int, ...]:
+def image_sizes(sizes: Array, data_format: str) -> tuple[int, ...]:
     """Return the images' shape, given as a tensor, in NHWC order."""
     n, *rest = (int(size) for size in sizes)
     return (n, rest[1], rest[2], rest[0]) if data_format == "NCHW" else (n, *rest)
 
 
-def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], grad: Any) -> None:
+def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], grad: Array) -> None:
     """Raise InvalidArgumentError if the gradient does not have the shape of the convolution's output."""
     height, width, _ = window.geometry(shape[1], shape[2])
     if grad.shape[1:3] != (height, width):

@@ -50,12 +50,12 @@ _TILE_ROWS = 4
 """The number of lines in a filter's gradient is a multiple of this."""
 
 
-def wide(array: Any) -> Any:
+def wide(array: Array) -> Array:
     """Return half-precision arrays as float32, in which products are summed."""
     return array.astype("float32") if array.dtype.itemsize == 2 else array
 
 
-def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
+def convolve(xp: Any, images: Array, filter: Array, window: Window) -> Array:
     """Return the convolution of images; a filter with fewer input channels makes groups."""
     rows, columns, deep, filters = filter.shape
     batch, height, width, channels = images.shape

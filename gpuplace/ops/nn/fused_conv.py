@@ -34,6 +34,7 @@ from gpuplace.numerics.pieces import (
 from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, interleaved, run_loop
 from gpuplace.ops.nn.pool_arithmetic import largest, largest_of
 from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
+from gpuplace.typing import Array
 
 
 @dataclasses.dataclass(slots=True)
@@ -50,7 +51,7 @@ class Pending:
     relu: bool = False
     pool: Window | None = None
 
-    def compute(self) -> Any:
+    def compute(self) -> Array:
         """Compute and return the result of the chain."""
         stages = [self]
         while isinstance(stages[0].images, Pending):
@@ -102,7 +103,7 @@ class Pending:
         return matrix if loop is None else interleaved(matrix), loop, pool_loop
 
     def _write(
-        self, images: Any, target: Any, matrix: Any, loop: Loop | None, pool_loop: Loop | None
+        self, images: Array, target: Array, matrix: Array, loop: Loop | None, pool_loop: Loop | None
     ) -> None:
         """Compute some images."""
         filters = self.filter.shape[3]
@@ -125,7 +126,7 @@ class Pending:
         if self.relu:
             by_element(np, np.maximum, target, target.dtype.type(0), target)
 
-    def _run_separately(self, images: Any) -> Any:
+    def _run_separately(self, images: Array) -> Array:
         """Compute all images, one op after the other."""
         result = convolve(np, images, self.filter, self.window)
         if self.bias is not None:
@@ -148,7 +149,7 @@ def chain_function(op: Operation, is_last: bool, alone: Callable[..., Any]) -> C
 
 
 def _convolution(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
-    def run(images: Any, filter: Any) -> Pending:
+    def run(images: Array, filter: Array) -> Pending:
         if images.shape[3] % filter.shape[2]:
             alone(images.compute() if isinstance(images, Pending) else images, filter)
         window = window_of(op.attrs, filter.shape[0], filter.shape[1])
@@ -160,7 +161,7 @@ def _convolution(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pend
 
 
 def _bias(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
-    def run(pending: Pending, bias: Any) -> Pending:
+    def run(pending: Pending, bias: Array) -> Pending:
         if bias.shape != pending.shape[3:]:
             alone(pending.compute(), bias)
         pending.bias = bias

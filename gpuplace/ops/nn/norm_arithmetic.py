@@ -11,7 +11,7 @@ import numpy as np
 
 from gpuplace.numerics.channels import as_lines, channel_sums, sums_of, write_lines
 from gpuplace.numerics.pieces import scratch
-from gpuplace.typing import ArrayModule, TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
 def fits(xp: ArrayModule, data_format: str, *images: Any) -> bool:
@@ -19,7 +19,7 @@ def fits(xp: ArrayModule, data_format: str, *images: Any) -> bool:
     return xp is np and data_format == "NHWC" and all(x.size and x.flags.c_contiguous for x in images)
 
 
-def moments_of(x: Any) -> tuple[Any, Any]:
+def moments_of(x: Array) -> tuple[Any, Any]:
     """Return the mean and variance of each channel."""
     lines, repeat = as_lines(x)
     channels = x.shape[-1]
@@ -27,7 +27,7 @@ def moments_of(x: Any) -> tuple[Any, Any]:
     mean = channel_sums(np, x) / count
     along = np.tile(mean, repeat)
 
-    def piece(part: slice) -> Any:
+    def piece(part: slice) -> Array:
         apart = scratch(np, "apart", lines[part].shape, x.dtype)
         np.subtract(lines[part], along, out=apart)
         return np.multiply(apart, apart, out=apart)
@@ -35,7 +35,7 @@ def moments_of(x: Any) -> tuple[Any, Any]:
     return mean, sums_of(len(lines), lines.strides[0], channels, piece) / count
 
 
-def normalised(x: TensorLike, mean: Any, factor: Any, offset: Any) -> Any:
+def normalised(x: TensorLike, mean: Array, factor: Array, offset: Array) -> Array:
     """Return ``(x - mean) * factor + offset``."""
     lines, repeat = as_lines(x)
     result = np.empty_like(x)
@@ -69,7 +69,7 @@ def normalised_gradient(
     channels = x.shape[-1]
     means = np.tile(mean, repeat)
 
-    def products(part: slice) -> Any:
+    def products(part: slice) -> Array:
         some = scratch(np, "apart", lines[part].shape, x.dtype)
         np.subtract(lines[part], means, out=some)
         return np.multiply(some, grads[part], out=some)

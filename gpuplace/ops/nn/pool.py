@@ -315,7 +315,7 @@ def _max_pool(
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 
-    def run(images: Any) -> Any:
+    def run(images: Array) -> Array:
         images = to_nhwc(images, data_format)
         axes.check(images.shape[3], ctx.device_type)
         if axes.depth > 1:
@@ -332,7 +332,7 @@ def _max_pool_grad(
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 
-    def run(images: Any, pooled: Any, grad: Any) -> Any:
+    def run(images: Array, pooled: Array, grad: Array) -> Array:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
         axes.check_gradient("MaxPoolingGrad", images.shape[3], ctx.device_type)
         result = largest_gradient(xp, images, pooled, grad, window)
@@ -348,7 +348,7 @@ def _max_pool_grad_grad(
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 
-    def run(images: Any, pooled: Any, grad: Any) -> Any:
+    def run(images: Array, pooled: Array, grad: Array) -> Array:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
         axes.check_gradient("MaxPoolingGradGrad", images.shape[3], ctx.device_type)
         result = at_largest(xp, images, pooled, grad, window)
@@ -377,7 +377,7 @@ def _with_tensors(
 ) -> Any:
     """Return a kernel whose last two inputs are window and strides, which the first version has as attributes."""
 
-    def run(*arguments: Any) -> Any:
+    def run(*arguments: Any) -> Array:
         *arrays, ksize, strides = arguments
         return bind(xp, _with_window(attrs, ksize, strides), op, ctx=ctx)(*arrays)
 
@@ -408,7 +408,7 @@ def _avg_pool(
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 
-    def run(images: Any) -> Any:
+    def run(images: Any) -> Array:
         images = to_nhwc(images, data_format)
         _check_mean(axes, images.shape[3], ctx.device_type)
         return from_nhwc(xp, means(xp, images, window), data_format)
@@ -423,7 +423,7 @@ def _avg_pool_grad(
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 
-    def run(sizes: Array, grad: Array) -> Any:
+    def run(sizes: Array, grad: Array) -> Array:
         shape = image_sizes(sizes, data_format)
         _check_mean(axes, shape[3], ctx.device_type)
         return from_nhwc(xp, means_gradient(xp, shape, to_nhwc(grad, data_format), window), data_format)

@@ -23,7 +23,7 @@ from gpuplace.typing import Array, ArrayModule
 _BOOL = np.dtype(bool)
 
 
-def largest(xp: Any, images: Any, window: Window) -> Any:
+def largest(xp: Any, images: Array, window: Window) -> Array:
     """Return the largest element of each window."""
     batch, height, width, channels = images.shape
     out_height, out_width, _ = window.geometry(height, width)
@@ -62,7 +62,7 @@ def largest_of(
     _combined(xp.maximum, views, target)
 
 
-def means(xp: Any, images: Any, window: Window) -> Any:
+def means(xp: Any, images: Array, window: Window) -> Array:
     """Return the mean of each window, without its part outside the images."""
     batch, height, width, channels = images.shape
     out_height, out_width, pads = window.geometry(height, width)
@@ -101,7 +101,7 @@ def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, window:
     return result
 
 
-def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Window) -> Any:
+def largest_gradient(xp: Any, images: Array, pooled: Array, grad: Array, window: Window) -> Array:
     """Return the gradient of ``largest``: all of a window's gradient goes to the first of its largest elements."""
     batch, height, width, channels = images.shape
     out_height, out_width, pads = window.geometry(height, width)
@@ -138,7 +138,7 @@ def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Windo
     return result
 
 
-def at_largest(xp: Any, images: Any, pooled: Any, values: Any, window: Window) -> Any:
+def at_largest(xp: Any, images: Array, pooled: Array, values: Array, window: Window) -> Array:
     """Return the elements of ``values`` at the first of the largest elements in each window of ``images``.
 
     ``pooled`` is ``largest`` of the images.
@@ -179,7 +179,7 @@ def _hits(xp: ArrayModule, images: Array, pooled: Array, window: Window) -> Iter
         yield where, hits
 
 
-def _combined(function: Callable[..., Any], views: list[Any], out: Any) -> Any:
+def _combined(function: Callable[..., Any], views: list[Any], out: Any) -> Array:
     """Combine all views with a function of two arrays, into ``out`` if given."""
     if len(views) > 1:
         out = function(views[0], views[1], out=out)
@@ -210,5 +210,5 @@ def _lowest(xp: ArrayModule, dtype: Any) -> Any:
     return -xp.inf if dtype.kind not in "iu" else xp.iinfo(dtype).min
 
 
-def _image_bytes(images: Any) -> int:
+def _image_bytes(images: Array) -> int:
     return images[:1].size * max(4, images.itemsize)

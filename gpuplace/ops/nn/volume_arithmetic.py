@@ -61,7 +61,7 @@ def _inner(pads: list[tuple[int, int]], sizes: Any) -> tuple[slice, ...]:
     return (slice(None), *[slice(pad[0], pad[0] + size) for pad, size in zip(pads, sizes, strict=True)])
 
 
-def convolve(xp: Any, volumes: Any, filter: Any, block: Block) -> Any:
+def convolve(xp: Any, volumes: Array, filter: Array, block: Block) -> Array:
     """Return the convolution of volumes; a filter with fewer input channels makes groups."""
     deep, filters = filter.shape[3:]
     out, pads = block.geometry(volumes.shape[1:4])
@@ -132,7 +132,7 @@ def filter_gradient(
     return result.astype(grad.dtype, copy=False)
 
 
-def largest(xp: Any, volumes: Any, block: Block) -> Any:
+def largest(xp: Any, volumes: Array, block: Block) -> Array:
     """Return the largest element of each window."""
     out, pads = block.geometry(volumes.shape[1:4])
     source = _padded(xp, volumes, pads, -xp.inf)
@@ -143,7 +143,7 @@ def largest(xp: Any, volumes: Any, block: Block) -> Any:
     return result
 
 
-def largest_gradient(xp: Any, volumes: Any, pooled: Any, grad: Any, block: Block) -> Any:
+def largest_gradient(xp: Any, volumes: Array, pooled: Array, grad: Array, block: Block) -> Array:
     """Return the gradient of ``largest``: each of a window's largest elements gets all of its gradient."""
     sizes = volumes.shape[1:4]
     out, pads = block.geometry(sizes)
@@ -156,7 +156,7 @@ def largest_gradient(xp: Any, volumes: Any, pooled: Any, grad: Any, block: Block
     return xp.ascontiguousarray(back[_inner(pads, sizes)])
 
 
-def at_largest(xp: Any, volumes: Any, pooled: Any, values: Any, block: Block) -> Any:
+def at_largest(xp: Any, volumes: Array, pooled: Array, values: Array, block: Block) -> Array:
     """Return the elements of ``values`` at the first of the largest elements in each window of ``volumes``."""
     out, pads = block.geometry(volumes.shape[1:4])
     result, done = xp.zeros(pooled.shape, values.dtype), xp.zeros(pooled.shape, bool)
@@ -169,7 +169,7 @@ def at_largest(xp: Any, volumes: Any, pooled: Any, values: Any, block: Block) ->
     return result
 
 
-def means(xp: Any, volumes: Any, block: Block) -> Any:
+def means(xp: Any, volumes: Array, block: Block) -> Array:
     """Return the mean of each window; its part outside the volume is not counted."""
     out, pads = block.geometry(volumes.shape[1:4])
     source = _padded(xp, wide(volumes), pads)
@@ -193,7 +193,7 @@ def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, block: 
     return xp.ascontiguousarray(back[_inner(pads, sizes)]).astype(grad.dtype, copy=False)
 
 
-def _counts(xp: ArrayModule, block: Block, sizes: Three, dtype: Any) -> Any:
+def _counts(xp: ArrayModule, block: Block, sizes: Three, dtype: Any) -> Array:
     """Return the number of volume elements in each window: ``[planes, rows, columns, 1]``."""
     out, pads = block.geometry(sizes)
     result = xp.ones((1, 1, 1, 1), dtype)

@@ -273,7 +273,7 @@ def _ndhwc(values: Any, layout: str) -> Any:
     return (values[0], *values[2:], values[1]) if layout == "NCDHW" else tuple(values)
 
 
-def _to_ndhwc(volumes: Any, layout: str) -> Any:
+def _to_ndhwc(volumes: Array, layout: str) -> Array:
     return volumes.transpose(0, 2, 3, 4, 1) if layout == "NCDHW" else volumes
 
 
@@ -397,7 +397,7 @@ def _backprop_filter_shape(op: Operation) -> list[TensorShape]:
     return [require_rank(constant_value_as_shape(op.inputs[1]), 5)]
 
 
-def _check_gradient(ctx: KernelContext, block: Block, sizes: Any, grad: Any) -> None:
+def _check_gradient(ctx: KernelContext, block: Block, sizes: Any, grad: Array) -> None:
     out, _ = block.geometry(tuple(sizes))
     if tuple(grad.shape[1:4]) != out:
         raise InvalidArgumentError.of(
@@ -504,7 +504,7 @@ def _avg_pool(xp: ArrayModule, volumes: Array, *, ctx: KernelContext) -> Array:
     return _from_ndhwc(xp, means(xp, _to_ndhwc(volumes, layout), _pool_block(ctx.op)), layout)
 
 
-def _require_like(ctx: KernelContext, pooled: Any, volumes: Any) -> None:
+def _require_like(ctx: KernelContext, pooled: Array, volumes: Array) -> None:
     """Raise InvalidArgumentError unless ``pooled`` has the shape of the pooling's output."""
     out, _ = _pool_block(ctx.op).geometry(volumes.shape[1:4])
     expected = (len(volumes), *out, volumes.shape[4])

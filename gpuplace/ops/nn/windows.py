@@ -83,7 +83,7 @@ class Window:
             pads.append((before, after))
         return sizes[0], sizes[1], (pads[0], pads[1])
 
-    def view(self, xp: ArrayModule, images: Array, fill: Any = 0, rows: slice | None = None) -> Any:
+    def view(self, xp: ArrayModule, images: Array, fill: Any = 0, rows: slice | None = None) -> Array:
         """Return all windows of NHWC images as a read-only view ``[batch, height, width, rows, columns, channels]``.
 
         Args:
@@ -102,7 +102,7 @@ class Window:
             (s0, s1 * down, s2 * right, s1 * gap_down, s2 * gap_right, s3),
         )
 
-    def matrix(self, xp: Any, images: Any, rows: slice | None = None) -> Any:
+    def matrix(self, xp: Any, images: Array, rows: slice | None = None) -> Any:
         """Return ``view`` as the rows of a matrix in ``scratch``; for images with few channels, as its columns."""
         if xp is not np or images.shape[3] >= FEW_CHANNELS:
             view = self.view(xp, images, rows=rows)
@@ -119,7 +119,7 @@ class Window:
         return result.reshape(math.prod(sizes[3:]), math.prod(sizes[:3])).T
 
     def _input_part(
-        self, images: Any, rows: slice | None
+        self, images: Array, rows: slice | None
     ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]], tuple[int, ...]]:
         """Return the images' part under those output rows, its border, and the sizes of ``view``."""
         batch, height, width, channels = images.shape
@@ -257,7 +257,7 @@ def window_of(attrs: Mapping[str, Any], rows: int, columns: int) -> Window:
     )
 
 
-def to_nhwc(images: Any, data_format: str) -> Any:
+def to_nhwc(images: Array, data_format: str) -> Array:
     """Return images in NHWC order, as a view."""
     return images.transpose(0, 2, 3, 1) if data_format == "NCHW" else images
 

@@ -124,7 +124,7 @@ class Philox:
             return stream
 
 
-def uniform(xp: ArrayModule, stream: Stream, count: int, dtype: Any) -> Any:
+def uniform(xp: ArrayModule, stream: Stream, count: int, dtype: Any) -> Array:
     """Return ``count`` floating values in [0, 1)."""
     kind = xp.dtype(dtype)
     if kind.itemsize == 8:

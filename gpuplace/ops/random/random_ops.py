@@ -95,7 +95,7 @@ def sizes_of(shape: ShapeLike) -> tuple[int, ...]:
 
 
 @shape_function("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
-def _random_shape(op: Operation) -> Any:
+def _random_shape(op: Operation) -> tuple[TensorShape, ...]:
     if op.type == "RandomUniformInt":
         for bound in op.inputs[1:]:
             require_rank(bound.shape, 0)
@@ -108,7 +108,7 @@ not_differentiable(
 )
 
 
-def shape_argument(shape: Any) -> Any:
+def shape_argument(shape: Any) -> Tensor:
     """Return the sizes of a random tensor as a tensor, int64 if one requires it.
 
     Source: tensorflow/python/framework/tensor_util.py (shape_tensor), release 1.15.
@@ -166,7 +166,7 @@ def random_uniform(
         return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
 
 
-def _drawn(xp: ArrayModule, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _drawn(xp: ArrayModule, draw: Any, shape: Array, dtype: Any, seed: int, seed2: int, ctx: Any) -> Array:
     sizes = sizes_of(shape)
     count = math.prod(sizes)
     stream = generator_of(ctx, seed, seed2).reserve(count)
@@ -174,7 +174,7 @@ def _drawn(xp: ArrayModule, draw: Any, shape: Any, dtype: Any, seed: int, seed2:
 
 
 @compute("RandomUniform", fresh=True, slow=True, own_state=True)
-def _random_uniform(xp: ArrayModule, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _random_uniform(xp: ArrayModule, shape: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Array:
     return _drawn(xp, philox.uniform, shape, dtype, seed, seed2, ctx)
 
 
@@ -260,13 +260,13 @@ def truncated_normal() -> None:
 
 @compute("RandomStandardNormal", fresh=True, slow=True, own_state=True)
 def _random_standard_normal(
-    xp: ArrayModule, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any
-) -> Any:
+    xp: ArrayModule, shape: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any
+) -> Array:
     return _drawn(xp, philox.normal, shape, dtype, seed, seed2, ctx)
 
 
 @compute("TruncatedNormal", fresh=True, slow=True, own_state=True)
-def _truncated_normal(xp: ArrayModule, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _truncated_normal(xp: ArrayModule, shape: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Array:
     return _drawn(xp, philox.truncated_normal, shape, dtype, seed, seed2, ctx)
 
 
@@ -380,7 +380,7 @@ def classes_drawn(
     num_samples: Array,
     reserve: Callable[[int], philox.Stream],
     output_dtype: Any,
-) -> Any:
+) -> Array:
     """Draw classes by searching uniform numbers in the cumulative probabilities; the last class without a finite logit.
 
     Args:
@@ -414,7 +414,7 @@ def classes_drawn(
 
 
 @shape_function("Multinomial")
-def _multinomial_shape(op: Operation) -> Any:
+def _multinomial_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, count = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is not None and len(sizes) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(sizes)}")

@@ -59,7 +59,7 @@ def check_positions(xp: ArrayModule, indices: Array, sizes: list[int], in_order:
         )
 
 
-def require_sparse(indices: Any, values: Any, shape: Any) -> None:
+def require_sparse(indices: Array, values: Array, shape: Array) -> None:
     """Check the ranks of the parts of a sparse tensor.
 
     Args:

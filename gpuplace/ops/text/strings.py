@@ -39,7 +39,7 @@ def _texts(xp: ArrayModule, values: list[Any], shape: tuple[int, ...], dtype: An
     return result.reshape(shape)
 
 
-def each_string(xp: ArrayModule, x: Array, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
+def each_string(xp: ArrayModule, x: Array, function: Callable[[bytes], Any], dtype: Any = object) -> Array:
     """Return the results of a function of each string, as an array of the same shape."""
     return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape, dtype)
 
@@ -81,7 +81,7 @@ def _string_join(xp: ArrayModule, inputs: list[Any], *, separator: bytes) -> Arr
 
 
 @shape_function("StringJoin")
-def _string_join_shape(op: Operation) -> Any:
+def _string_join_shape(op: Operation) -> tuple[TensorShape, ...]:
     shapes = [tensor.shape for tensor in op.inputs if tensor.shape.ndims != 0]
     result = UNKNOWN_SHAPE if shapes else TensorShape.of(())
     for shape in shapes:
@@ -356,7 +356,7 @@ def _substr(xp: ArrayModule, input: Array, pos: Array, len: Array, *, unit: byte
 
 
 @shape_function("Substr")
-def _substr_shape(op: Operation) -> Any:
+def _substr_shape(op: Operation) -> tuple[TensorShape, ...]:
     input_shape, pos, count = (tensor.shape for tensor in op.inputs)
     if pos.ndims is not None and count.ndims is not None:
         require_rank(pos, count.ndims)
@@ -436,7 +436,7 @@ def _reduce_join(
 
 
 @shape_function("ReduceJoin")
-def _reduce_join_shape(op: Operation) -> Any:
+def _reduce_join_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
     if sizes is None or axes is None:
         return (TensorShape.of((None,) * len(sizes)) if keep and sizes is not None else UNKNOWN_SHAPE,)

@@ -63,13 +63,13 @@ class AdamOptimizer(KernelOptimizer):
         return {"beta1_power": beta1_power, "beta2_power": beta2_power, **super()._scalars()}
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        def add(slot: Any, indices: Tensor, values: Tensor) -> Any:
+        def add(slot: Any, indices: Tensor, values: Tensor) -> Tensor:
             return state.scatter_add(slot, indices, values, use_locking=self._use_locking)
 
         return self._on_rows(grad.values, var, grad.indices, add)
 
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
-        def add(slot: Any, indices: Tensor, values: Tensor) -> Any:
+        def add(slot: Any, indices: Tensor, values: Tensor) -> Tensor:
             with slot.graph.control_dependencies([resource_scatter("add", slot.handle, indices, values)]):
                 return slot.value()
 

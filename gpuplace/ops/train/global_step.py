@@ -150,7 +150,7 @@ def global_step_read(graph: Graph | None = None) -> Any:
     return graph.get_collection(_READ)[0]
 
 
-def increment_global_step(increment: int, graph: Graph | None = None) -> Any:
+def increment_global_step(increment: int, graph: Graph | None = None) -> Tensor:
     """Return an operation that adds to the global step after all of its readers.
 
     Args:

@@ -26,7 +26,7 @@ from gpuplace.typing import TensorLike, VariableLike
 
 def assign_moving_average(
     variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Update a moving average: ``variable -= (variable - value) * (1 - decay)``.
 
     Args:
@@ -53,7 +53,7 @@ def assign_moving_average(
         return state.assign_sub(variable, change, name=scope)
 
 
-def _zero_debiased(average: Any, value: TensorLike, rest: Any, name: str) -> Any:
+def _zero_debiased(average: Any, value: TensorLike, rest: Any, name: str) -> Tensor:
     """Assign the zero-initialised average of ``value``, divided by the total weight of its values."""
     graph = get_default_graph()
     kind = average.dtype.base_dtype

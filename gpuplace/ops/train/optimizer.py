@@ -294,7 +294,7 @@ class Optimizer(Trackable):
                 collected.append(applied)
             return applied
 
-    def _update_one(self, grad: Gradient, variable: Any) -> Any:
+    def _update_one(self, grad: Gradient, variable: Any) -> Operation | Tensor:
         """Return the operation that updates one variable and then applies its constraint."""
         if isinstance(variable, Tensor):
             raise NotImplementedError("Trying to update a Tensor ", variable)
@@ -455,15 +455,15 @@ class Optimizer(Trackable):
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         raise NotImplementedError
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Operation:
         values, indices = _without_duplicates(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Operation:
         values, unique = _without_duplicates(grad, indices)
         return self._resource_apply_sparse(values, var, unique)
 
-    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Operation:
         return control.group(*update_ops, name=name_scope)
 
 
@@ -540,20 +540,20 @@ class KernelOptimizer(Optimizer):
             use_locking=self._use_locking,
         )
 
-    def _apply_dense(self, grad: Tensor, var: VariableLike) -> Any:
+    def _apply_dense(self, grad: Tensor, var: VariableLike) -> Operation:
         return self._apply("", var, grad, None)
 
-    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Operation:
         return self._apply("Resource", var, grad, None)
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Operation:
         return self._apply("Sparse", var, grad.values, grad.indices)
 
-    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Operation:
         return self._apply("ResourceSparse", var, grad, indices)
 
 
-def cast_to(value: Any, dtype: DTypeLike) -> Any:
+def cast_to(value: Any, dtype: DTypeLike) -> ResourceVariable | Tensor:
     """Return ``value`` with another dtype; a resource variable of that dtype is returned unchanged."""
     if isinstance(value, ResourceVariable) and value.dtype is dtype:
         return value

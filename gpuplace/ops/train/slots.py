@@ -46,7 +46,7 @@ def create_slot_with_initializer(
     dtype: DTypeLike,
     name: str,
     colocate_with_primary: bool = True,
-) -> Any:
+) -> RefVariable | ResourceVariable:
     """Return a slot of ``primary`` of the given shape and type.
 
     Args:
@@ -92,7 +92,7 @@ def _create(
     name: str,
     validate_shape: bool,
     colocate: bool,
-) -> Any:
+) -> RefVariable | ResourceVariable:
     graph = get_default_graph()
     use_resource = None
     if isinstance(primary, (ResourceVariable, RefVariable)):

@@ -122,7 +122,7 @@ def _check_shapes(names: list[str], values: list[Any], grad: TensorLike) -> None
             )
 
 
-def _as(value: Any, like: Any) -> Any:
+def _as(value: Array, like: Array) -> Array:
     """Return ``value`` with the dtype of ``like``."""
     return value.astype(like.dtype, copy=False)
 

@@ -234,7 +234,7 @@ class ResourceVariable(Variable):
         use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> _UnreadVariable:
         """Assign a new value.
 
         Args:
@@ -260,7 +260,7 @@ class ResourceVariable(Variable):
         use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> _UnreadVariable:
         """Add ``delta``.
 
         Args:
@@ -285,7 +285,7 @@ class ResourceVariable(Variable):
         use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> _UnreadVariable:
         """Subtract ``delta``.
 
         Args:
@@ -311,12 +311,12 @@ class ResourceVariable(Variable):
         updates: TensorLike,
         name: str | None = None,
         use_locking: bool = False,
-    ) -> Any:
+    ) -> _UnreadVariable:
         with graph_for(self).as_default():
             values = convert_to_tensor(updates, self._dtype)
             return self._after(resource_scatter(method, self._handle, indices, values, name), True)
 
-    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> _UnreadVariable:
         with graph_for(self).as_default():
             tensor = convert_to_tensor(value, self._dtype)
             op = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)

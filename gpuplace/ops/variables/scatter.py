@@ -29,7 +29,9 @@ _POSITIONS = 1 << 18
 """Maximum number of elements to process at once."""
 
 
-def scattered(xp: Any, method: str, array: Any, indices: Any, updates: Any, *, in_place: bool = False) -> Any:
+def scattered(
+    xp: Any, method: str, array: Array, indices: Array, updates: Array, *, in_place: bool = False
+) -> Array:
     """Return ``array`` with ``updates`` applied to its rows ``indices``; updates of equal indices are all applied.
 
     Args:

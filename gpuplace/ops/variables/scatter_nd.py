@@ -155,7 +155,7 @@ def _change(xp: ArrayModule, storage: VariableStorage, indices: Array, updates: 
     adds = not ctx.op.type.endswith("Update")
     indices = indices[:, None] if indices.ndim == 1 else indices  # as TensorFlow's variable kernels expect
 
-    def changed(old: Any, is_own: bool) -> Any:
+    def changed(old: Array, is_own: bool) -> Any:
         return scattered_nd(xp, old if is_own else old.copy(), indices, values, ctx, add=adds)
 
     storage.update(changed)

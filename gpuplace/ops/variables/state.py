@@ -150,7 +150,9 @@ def assign(
     return apply_op("Assign", name, ref=ref, value=value, **arguments).outputs[0]
 
 
-def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(
+    ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
     """Add ``value`` to a variable.
 
     Args:
@@ -257,7 +259,7 @@ def _mismatch(op_type: str, shape: TensorShape, value_shape: tuple[int, ...]) ->
 # IsVariableInitialized
 
 
-def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Any:
+def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Tensor:
     """Return whether a variable, given itself or as a reference tensor, has a value."""
     if _is_reference(ref):
         return apply_op("IsVariableInitialized", name, ref=ref).outputs[0]
@@ -283,7 +285,7 @@ def _scatter(
     name: str | None = None,
     *,
     method: str = "",
-) -> Any:
+) -> Tensor:
     holder: Any = ref
     if not _is_reference(holder):
         return holder._scatter(method, indices, updates, name)
@@ -477,7 +479,7 @@ def _scatter_kernel(
 ) -> Callable[..., VariableStorage]:
     method = op.type.removeprefix("Scatter").lower()
 
-    def scatter(ref: VariableStorage, indices: Any, updates: Any) -> VariableStorage:
+    def scatter(ref: VariableStorage, indices: Array, updates: Array) -> VariableStorage:
         ref.update(lambda old, is_own: scattered(xp, method, old, indices, updates, in_place=is_own))
         return ref
 

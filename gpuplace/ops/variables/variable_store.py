@@ -366,7 +366,7 @@ class _Call:
         self.initializer, self.shape, self.dtype = initializer, shape, dtype
         self.partition_info = partition_info
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Tensor:
         arguments: dict[str, Any] = {"dtype": self.dtype}
         if _takes(self.initializer, "partition_info"):
             arguments["partition_info"] = self.partition_info

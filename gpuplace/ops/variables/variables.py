@@ -41,7 +41,7 @@ from gpuplace.ops.variables.initialized_value import guarded_initial_value, valu
 from gpuplace.ops.variables.scatter import METHODS
 from gpuplace.process import PROCESS
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
-from gpuplace.typing import DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
+from gpuplace.typing import Array, DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "Variable",
@@ -498,7 +498,7 @@ class Variable(Trackable, metaclass=_VariableType):
         with self.graph.as_default(), self.graph.control_dependencies(None):
             return value_if_initialized(self)
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: Any = None) -> Array:
         """Return the value in a session.
 
         Args:
@@ -580,7 +580,7 @@ Variable.SaveSliceInfo = SaveSliceInfo  # type: ignore[attr-defined]
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    def run(self: Variable, *args: Any) -> Any:
+    def run(self: Variable, *args: Any) -> Tensor:
         return getattr(Tensor, name)(self.value(), *args)
 
     run.__name__ = name
@@ -735,7 +735,7 @@ class RefVariable(Variable):
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Tensor:
         """Assign a new value.
 
         Args:
@@ -777,7 +777,7 @@ class RefVariable(Variable):
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Tensor:
         """Subtract ``delta``.
 
         Args:
@@ -796,12 +796,12 @@ class RefVariable(Variable):
         result = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return result if read_value else result.op
 
-    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Tensor:
         return new("StridedSliceAssign", name, ref=self._variable, value=value, **bounds)
 
     def _scatter(
         self, method: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
-    ) -> Any:
+    ) -> Tensor:
         return state._scatter(self._variable, indices, updates, use_locking, name, method=method)
 
 

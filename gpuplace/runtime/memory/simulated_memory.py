@@ -30,7 +30,7 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.runtime.memory.allocator_text import oom_message
 from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import Array, DTypeLike
 
 
 class Owner(weakref.ref[Any]):
@@ -86,7 +86,7 @@ class TensorMemory(ABC):
         self._dropped: deque[Owner] = deque()
         self._note_dropped = self._dropped.append
 
-    def note(self, label: str, device: str, value: object, reservation: Reservation | None = None) -> Any:
+    def note(self, label: str, device: str, value: object, reservation: Reservation | None = None) -> Array:
         """Account for an array if its memory is new, and return it as an array.
 
         Args:
@@ -118,7 +118,7 @@ class TensorMemory(ABC):
                 raise
         return value
 
-    def note_shared(self, label: str, device: str, source: Any, value: object) -> Any:
+    def note_shared(self, label: str, device: str, source: Array, value: object) -> Array:
         """Account for an array that shares the memory of another one, and return it.
 
         Args:
@@ -265,7 +265,7 @@ class SimulatedMemory(TensorMemory):
             self._release_dropped()
 
 
-def _owner_of(value: Any) -> Any:
+def _owner_of(value: Array) -> Array:
     """Return the array that owns the memory of an array."""
     while type(value.base) is np.ndarray:
         value = value.base

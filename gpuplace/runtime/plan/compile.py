@@ -53,7 +53,7 @@ from gpuplace.runtime.plan.schedule.liveness import find_liveness
 from gpuplace.runtime.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.runtime.plan.schedule.transfers import count_transfers
 from gpuplace.runtime.plan.schedule.unused import drops_unused
-from gpuplace.typing import ConfigProto
+from gpuplace.typing import Array, ConfigProto
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -277,7 +277,7 @@ class PlanCompiler:
             workers=self._own_workers or process_workers(),
         )
 
-    def _constant(self, tensor: Tensor, value: Any, backend: Any, on_host: bool) -> Any:
+    def _constant(self, tensor: Tensor, value: Array, backend: Any, on_host: bool) -> Array:
         """Return the value of a ``Const`` or of a folded operation, copied to its device once per session."""
         key = tensor, backend.device, on_host
         cached = self._constants.get(key)
@@ -314,7 +314,7 @@ class PlanCompiler:
             return self._parallel(schedule, self._backends_of(schedule), arrangement, first, PLAIN)
 
 
-def _check_fits(value: Any, tensor: Tensor, device: str) -> None:
+def _check_fits(value: Array, tensor: Tensor, device: str) -> None:
     """Raise an error if a constant that repeats one value would not fit in memory when it is materialized, as in
     TensorFlow.
 

@@ -18,6 +18,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.runtime.session.fetches import composite_pairs, composite_parts
 from gpuplace.runtime.session.tensor_handle import TensorHandle
+from gpuplace.typing import Array
 
 
 class Feed:
@@ -39,7 +40,7 @@ class Feed:
         )
         self._sizes = tensor.shape.sizes
 
-    def convert(self, value: Any, key: Any) -> Any:
+    def convert(self, value: Any, key: Any) -> Array:
         """Return the value as an array of the tensor's type; an array of that type is not copied.
 
         Raises:
@@ -59,7 +60,7 @@ class Feed:
             )
         return value
 
-    def _converted(self, value: object, key: object) -> Any:
+    def _converted(self, value: object, key: object) -> Array:
         if isinstance(value, TensorHandle):
             value = value.eval()
         if isinstance(value, Tensor):

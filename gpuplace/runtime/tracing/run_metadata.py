@@ -14,7 +14,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.runtime.tracing.cost_graph import CostModel, fill_cost_graph
 from gpuplace.runtime.tracing.partition_graphs import fill_partition_graphs
 from gpuplace.runtime.tracing.step_stats import Trace, fill_step_stats
-from gpuplace.typing import ConfigProto
+from gpuplace.typing import ConfigProto, RunMetadata
 
 
 class CostModels:
@@ -40,7 +40,7 @@ class CostModels:
 
 
 def fill_run_metadata(
-    run_metadata: Any,
+    run_metadata: RunMetadata,
     options: Any,
     plan: Any,
     graph: Graph,

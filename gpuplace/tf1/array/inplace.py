@@ -120,7 +120,7 @@ def _rows(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
     return i % x.shape[0]
 
 
-def _require_numbers(x: Any) -> None:
+def _require_numbers(x: Array) -> None:
     if x.dtype.kind in "bO":
         name = "bool" if x.dtype.kind == "b" else "string"
         raise InvalidArgumentError.of(f"Unsupported data type: {name}")
@@ -171,5 +171,5 @@ shape_function("_ParallelConcatUpdate")(same_shape)
 
 
 @shape_function("_ParallelConcatStart")
-def _parallel_concat_start_shape(op: Operation) -> Any:
+def _parallel_concat_start_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (op.attrs["shape"],)

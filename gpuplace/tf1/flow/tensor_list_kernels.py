@@ -75,7 +75,7 @@ def _element(op: Operation, index: int) -> TensorShape:
     "TensorListScatterIntoExistingList",
     "TensorListResize",
 )
-def _handle_shape(op: Operation) -> Any:
+def _handle_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (SCALAR_SHAPE,)
 
 
@@ -123,7 +123,7 @@ def merged_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
 
 
 @shape_function("TensorListPopBack")
-def _pop_shape(op: Operation) -> Any:
+def _pop_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (SCALAR_SHAPE, element_shape_of(op.inputs[0]))
 
 
@@ -133,7 +133,7 @@ def _get_shape(op: Operation) -> Any:
 
 
 @shape_function("TensorListStack")
-def _stack_shape(op: Operation) -> Any:
+def _stack_shape(op: Operation) -> tuple[TensorShape, ...]:
     count = op.attrs["num_elements"]
     return (TensorShape.of((None if count < 0 else count,)).concatenate(_element(op, 1)),)
 
@@ -197,7 +197,9 @@ def _push_batch_shape(op: Operation) -> Any:
 
 
 @compute("EmptyTensorList")
-def _empty(xp: ArrayModule, element_shape: Any, max_num_elements: Any, *, element_dtype: DType) -> Any:
+def _empty(
+    xp: ArrayModule, element_shape: Array, max_num_elements: Array, *, element_dtype: DType
+) -> TensorList:
     if max_num_elements.shape:
         raise InvalidArgumentError.of(
             "max_num_elements expected to be a scalar  but got shape: " + brackets(max_num_elements.shape)
@@ -206,7 +208,9 @@ def _empty(xp: ArrayModule, element_shape: Any, max_num_elements: Any, *, elemen
 
 
 @compute("TensorListReserve")
-def _reserve(xp: ArrayModule, element_shape: Any, num_elements: Array, *, element_dtype: DType) -> Any:
+def _reserve(
+    xp: ArrayModule, element_shape: Array, num_elements: Array, *, element_dtype: DType
+) -> TensorList:
     count = int(num_elements)
     if count < 0:
         raise InvalidArgumentError.of(
@@ -357,7 +361,7 @@ def _scattered(xp: ArrayModule, elements: list[Any], tensor: Array, places: Sequ
 
 
 @compute("TensorListPushBack")
-def _push(xp: ArrayModule, input_handle: Array, tensor: Array, *, element_dtype: DType) -> Any:
+def _push(xp: ArrayModule, input_handle: Array, tensor: Array, *, element_dtype: DType) -> TensorList:
     tlist = list_of(input_handle, element_dtype)
     _check_room(tlist, "")
     if not tlist.element_shape.is_compatible_with(TensorShape.of(tensor.shape)):
@@ -428,7 +432,9 @@ def _zeros(xp: ArrayModule, shape: TensorShape, dtype: DType) -> Array:
 
 
 @compute("TensorListSetItem")
-def _set(xp: ArrayModule, input_handle: Array, index: Array, item: Any, *, element_dtype: DType) -> Any:
+def _set(
+    xp: ArrayModule, input_handle: Array, index: Array, item: Array, *, element_dtype: DType
+) -> TensorList:
     tlist, at = list_of(input_handle, element_dtype), int(index)
     if not 0 <= at < len(tlist.elements):
         raise InvalidArgumentError.of(

@@ -112,7 +112,7 @@ def sample_distorted_bounding_box(
 class _RandomWords:
     """The random numbers of one run, in order."""
 
-    def __init__(self, words: Any) -> None:
+    def __init__(self, words: Array) -> None:
         self._words = iter(words.ravel())
 
     def unit(self) -> float:
@@ -190,7 +190,7 @@ def _sample(
     max_attempts: int,
     use_image_if_no_bounding_boxes: bool,
     ctx: KernelContext,
-) -> Any:
+) -> tuple[Array, ...]:
     least = ctx.op.attrs["min_object_covered"] if min_object_covered is None else float(min_object_covered)
     if image_size.shape != (3,):
         raise InvalidArgumentError.of(

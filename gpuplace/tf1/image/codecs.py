@@ -271,7 +271,7 @@ def extract_jpeg_shape(
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-def _open_image(contents: Any, kind: str, sentence: str) -> Any:
+def _open_image(contents: Array, kind: str, sentence: str) -> Any:
     """Return Pillow's image of the bytes; raise InvalidArgumentError for another format.
 
     ``Image.open`` is not used, because it warns of large images and refuses very large ones.
@@ -300,7 +300,7 @@ _MOST_PIXELS = 1 << 29
 _BAND_PIXELS = 1 << 22
 
 
-def _pixels(image: Any, sentence: str) -> Any:
+def _pixels(image: Any, sentence: str) -> Array:
     """Return the pixels, ``[height, width, channels]``; in bands, because Pillow copies arrays twice."""
     try:
         image.load()
@@ -326,7 +326,7 @@ _NO_PNG = "Invalid PNG header, data size {}"
 _END_OF_PNG = b"IEND\xaeB`\x82"
 
 
-def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> Any:
+def _decode_jpeg(contents: Array, channels: int, ratio: int, recovers: bool) -> Any:
     from PIL import ImageFile
 
     sentence = _NO_JPEG.format(len(contents[()]) if not contents.ndim else 0)
@@ -388,11 +388,11 @@ def _crop_jpeg(
     return pixels[top:bottom, left:right].copy()
 
 
-def _is_jpeg(contents: Any) -> bool:
+def _is_jpeg(contents: Array) -> bool:
     return bool(contents.ndim) or bytes(contents[()])[:3] == b"\xff\xd8\xff" or not _detect_format(contents)
 
 
-def _detect_format(contents: Any) -> str:
+def _detect_format(contents: Array) -> str:
     """Return the format that the bytes start like: ``jpeg``, ``png``, ``gif``, ``bmp``, or an empty string."""
     data = bytes(contents[()])
     for name, start in (("jpeg", b"\xff\xd8\xff"), ("png", b"\x89PNG"), ("gif", b"GIF8"), ("bmp", b"BM")):
@@ -424,7 +424,7 @@ def _decode_any_format(contents: Any, channels: int, wide: bool = False) -> Any:
 # PNG
 
 
-def _decode_16_bit_png(data: bytes) -> Any:
+def _decode_16_bit_png(data: bytes) -> Array | None:
     """Return the pixels of a PNG with 16 bits per channel, uint16; None for other PNGs."""
     width, height, depth, colour, *_, interlaced = struct.unpack(">IIBBBBB", data[16:29])
     if depth != 16 or interlaced:
@@ -446,7 +446,7 @@ def _decode_16_bit_png(data: bytes) -> Any:
     return pixels.view(">u2").astype(np.uint16).reshape(height, width, channels)
 
 
-def _average(row: Any, before: Any, step: int) -> Any:
+def _average(row: Array, before: Array, step: int) -> Array:
     above, left = before.reshape(-1, step).astype(np.int32), np.zeros(step, np.int32)
     result = np.empty_like(row)
     for number, pixel in enumerate(row):
@@ -455,7 +455,7 @@ def _average(row: Any, before: Any, step: int) -> Any:
     return result.reshape(-1)
 
 
-def _paeth(row: Any, before: Any, step: int) -> Any:
+def _paeth(row: Array, before: Array, step: int) -> Array:
     above, left, corner = (
         before.reshape(-1, step).astype(np.int32),
         np.zeros(step, np.int32),
@@ -482,7 +482,7 @@ _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
 """Functions that undo a row's filter; they take pixels ``[width, bytes]``, the row above, and the bytes per pixel."""
 
 
-def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
+def _decode_png(contents: Array, channels: int, wide: bool) -> Array:
     sentence = _NO_PNG.format(len(contents[()]) if not contents.ndim else 0)
     image = _open_image(contents, "PNG", sentence)
     if _END_OF_PNG not in bytes(contents[()]):
@@ -503,7 +503,7 @@ def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
     return _with_channels(array if wide else (array >> 8).astype(np.uint8), channels)
 
 
-def _with_channels(array: Any, channels: int) -> Any:
+def _with_channels(array: Array, channels: int) -> Array:
     """Return the same pixels with another number of channels: grey is a weighted sum, and missing opacity is full."""
     count = array.shape[2]
     if channels in (0, count):
@@ -534,7 +534,7 @@ def _png(xp: ArrayModule, contents: Array, *, channels: int, dtype: Any) -> Arra
 # GIF and BMP
 
 
-def _decode_gif(contents: Any) -> Any:
+def _decode_gif(contents: Array) -> Array:
     from PIL import Image, ImageSequence
 
     sentence = f"Invalid GIF data, data size {len(contents[()]) if not contents.ndim else 0}"
@@ -604,7 +604,7 @@ def _string(data: bytes) -> Any:
     return array
 
 
-def _check_image(image: Any) -> None:
+def _check_image(image: Array) -> None:
     if image.ndim != 3:
         raise InvalidArgumentError.of(f"image must be 3-dimensional{brackets(image.shape)}")
 

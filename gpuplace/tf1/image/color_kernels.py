@@ -54,7 +54,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     return new("HSVToRGB", name, images=images)
 
 
-def _check_colours(images: Any) -> None:
+def _check_colours(images: Array) -> None:
     if images.ndim < 1:
         raise InvalidArgumentError.of("input must be at least 1D")
     if images.shape[-1] != 3:
@@ -106,7 +106,7 @@ def _wide(xp: ArrayModule, images: Array) -> Array:
     return images.astype(xp.float32) if images.dtype.itemsize == 2 else images
 
 
-def _check_image(images: Any, factor: Any, what: str) -> None:
+def _check_image(images: Array, factor: Array, what: str) -> None:
     if images.ndim < 3:
         raise InvalidArgumentError.of(f"input must be at least 3-D, got shape{brackets(images.shape)}")
     if images.shape[-1] != 3 and what != "contrast_factor":

@@ -265,7 +265,7 @@ def _audio_spectrogram_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((sizes[1], count, _power_of_two(window) // 2 + 1))]
 
 
-def _bands(frequencies: int, rate: float, low: float, high: float, count: int) -> Any:
+def _bands(frequencies: int, rate: float, low: float, high: float, count: int) -> Array:
     """Return the weight of each frequency in each band, ``[frequencies, bands]``: triangles on the mel scale."""
     if frequencies < 2 or low < 0 or low >= high:
         raise InvalidArgumentError.of(
@@ -294,9 +294,10 @@ def _bands(frequencies: int, rate: float, low: float, high: float, count: int) -
 
 @compute("Mfcc", fresh=True, slow=True)
 def _mfcc(
-    xp: ArrayModule, spectrogram: Any, sample_rate: Any, *, upper_frequency_limit: float, lower_frequency_limit: float,
+    xp: ArrayModule, spectrogram: Array, sample_rate: Array, *, upper_frequency_limit: float,
+    lower_frequency_limit: float,
     filterbank_channel_count: int, dct_coefficient_count: int,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     if spectrogram.ndim != 3:
         raise InvalidArgumentError.of(
             f"spectrogram must be 3-dimensional, got shape {list(spectrogram.shape)}"

@@ -93,7 +93,7 @@ def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variab
         )
 
 
-def scalar_text(what: str, value: Any) -> str:
+def scalar_text(what: str, value: Array) -> str:
     """Return the text of a scalar; InvalidArgumentError for anything else."""
     if value.ndim:
         raise InvalidArgumentError.of(f"{what} tensor must be scalar, but had shape: {brackets(value.shape)}")
@@ -132,7 +132,7 @@ def _matching(xp: ArrayModule, pattern: Array) -> Array:
 
 
 @shape_function("ReadFile")
-def _scalar(op: Operation) -> Any:
+def _scalar(op: Operation) -> tuple[TensorShape, ...]:
     require_rank(op.inputs[0].shape, 0)
     return (SCALAR_SHAPE,)
 

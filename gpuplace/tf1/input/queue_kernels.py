@@ -148,7 +148,7 @@ def _enqueue_many(xp: ArrayModule, handle: Array, components: Array, *, ctx: Ker
     return ()
 
 
-def _kept(value: Any) -> Any:
+def _kept(value: Array) -> Array:
     """Return a copy that outlives the step: the program may write to arrays that it feeds."""
     return value.copy() if value.base is not None or value.flags.writeable else value
 
@@ -201,12 +201,12 @@ shape_function("QueueEnqueueV2", "QueueEnqueueManyV2", "QueueCloseV2")(no_output
 
 
 @shape_function("QueueDequeueV2")
-def _unknown(op: Operation) -> Any:
+def _unknown(op: Operation) -> tuple[TensorShape, ...]:
     return (UNKNOWN_SHAPE,) * len(op.attrs["component_types"])
 
 
 @shape_function("QueueDequeueManyV2", "QueueDequeueUpToV2")
-def _unknown_rows(op: Operation) -> Any:
+def _unknown_rows(op: Operation) -> tuple[TensorShape, ...]:
     count = constant_value(op.inputs[1])
     if count is not None and int(count) < 0:
         raise ValueError(f"Input 'n' must be >= 0, but is {int(count)}")

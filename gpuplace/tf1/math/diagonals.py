@@ -28,7 +28,7 @@ from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule
 
 
-def _band(k: Any) -> tuple[int, int]:
+def _band(k: Array) -> tuple[int, int]:
     """Return the lowest and the highest diagonal.
 
     Raises:
@@ -45,7 +45,7 @@ def _band(k: Any) -> tuple[int, int]:
     return lower, upper
 
 
-def _band_in(k: Any, rows: int, columns: int) -> tuple[int, int]:
+def _band_in(k: Array, rows: int, columns: int) -> tuple[int, int]:
     """Return the band; ValueError if a diagonal is outside a matrix of that size."""
     lower, upper = _band(k)
     for name, diagonal in (("lower", lower), ("upper", upper)):
@@ -175,7 +175,7 @@ def _matrix_set_diag(xp: ArrayModule, input: Array, diagonal: Array, k: Array) -
 
 
 @shape_function("MatrixDiagV2")
-def _matrix_diag_shape(op: Operation) -> Any:
+def _matrix_diag_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, k = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None or k is None:
         return (UNKNOWN_SHAPE,)
@@ -204,12 +204,12 @@ def _packed_shape(op: Operation, k: Any) -> TensorShape:
 
 
 @shape_function("MatrixDiagPartV2")
-def _matrix_diag_part_shape(op: Operation) -> Any:
+def _matrix_diag_part_shape(op: Operation) -> tuple[TensorShape, ...]:
     return (_packed_shape(op, constant_value(op.inputs[1])),)
 
 
 @shape_function("MatrixSetDiagV2")
-def _matrix_set_diag_shape(op: Operation) -> Any:
+def _matrix_set_diag_shape(op: Operation) -> tuple[TensorShape, ...]:
     packed, diagonal = _packed_shape(op, constant_value(op.inputs[2])), op.inputs[1].shape
     if packed.sizes is not None and diagonal.sizes is not None and len(packed.sizes) != len(diagonal.sizes):
         raise ValueError(f"Shape must be rank {len(packed.sizes)} but is rank {len(diagonal.sizes)}")

@@ -159,7 +159,7 @@ def gamma_functions(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any, Any]
 def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     """Return the continued fraction of the incomplete beta function (Lentz's method)."""
 
-    def away(value: Any) -> Any:
+    def away(value: Array) -> Array:
         return xp.where(xp.abs(value) < _TINY, _TINY, value)
 
     c = xp.ones_like(x)
@@ -226,7 +226,7 @@ def _bessel_values(xp: ArrayModule, x: Array, order: int) -> Array:
 
 def _register(op_type: str, function: Callable[..., Any], shape: Any = broadcast_shape) -> None:
     def make(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-        def run(*arguments: Any) -> Any:
+        def run(*arguments: Any) -> Array:
             with np.errstate(all="ignore"):
                 return xp.asarray(function(xp, *arguments)).astype(arguments[0].dtype)
 

@@ -29,7 +29,7 @@ from gpuplace.ops.math.reduction import reduce_prod
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new, same_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import ArrayModule, TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d",
@@ -50,7 +50,7 @@ def _complex(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callab
     axes = tuple(range(-_rank(op.type), 0))
     function = xp.fft.ifftn if op.type.startswith("I") else xp.fft.fftn
 
-    def run(x: Any) -> Any:
+    def run(x: Array) -> Array:
         _check_rank(x, len(axes))
         if not x.size:
             return x.copy()
@@ -59,12 +59,12 @@ def _complex(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callab
     return run
 
 
-def _check_rank(x: Any, rank: int) -> None:
+def _check_rank(x: Array, rank: int) -> None:
     if x.ndim < rank:
         raise InvalidArgumentError.of(f"Input must have rank of at least {rank} but got: {list(x.shape)}")
 
 
-def _lengths(x: Any, fft_length: Any, rank: int, halved: bool) -> list[int]:
+def _lengths(x: Array, fft_length: Array, rank: int, halved: bool) -> list[int]:
     """Check and return the lengths of the transform."""
     _check_rank(x, rank)
     if fft_length.shape != (rank,):
@@ -89,7 +89,7 @@ def _real(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[
     axes = tuple(range(-rank, 0))
     dtype = op.outputs[0].dtype.as_numpy_dtype
 
-    def run(x: Any, fft_length: Any) -> Any:
+    def run(x: Array, fft_length: Array) -> Array:
         lengths = _lengths(x, fft_length, rank, False)
         padded_shape = (*x.shape[:-rank], *lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0)
         if not x.size or 0 in lengths:
@@ -104,7 +104,7 @@ def _back_to_real(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> C
     axes = tuple(range(-rank, 0))
     dtype = op.outputs[0].dtype.as_numpy_dtype
 
-    def run(x: Any, fft_length: Any) -> Any:
+    def run(x: Array, fft_length: Array) -> Array:
         lengths = _lengths(x, fft_length, rank, True)
         if not x.size or 0 in lengths:
             return xp.zeros((*x.shape[:-rank], *lengths), dtype)

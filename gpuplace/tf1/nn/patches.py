@@ -36,7 +36,7 @@ from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import TensorShape
 from gpuplace.tf1.sparse.rearranging import sparse_slice
 from gpuplace.tf1.sparse.sparse_ops import sparse_tensor_dense_matmul
-from gpuplace.typing import ArrayModule, DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = ["extract_image_patches", "extract_patches", "max_pool_with_argmax"]
 
@@ -121,7 +121,7 @@ def _patches_shape(op: Operation) -> list[TensorShape]:
 def _extract(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any], Any]:
     window = _patches_window(attrs)
 
-    def run(images: Any) -> Any:
+    def run(images: Array) -> Array:
         view = window.view(xp, images)
         return xp.array(view).reshape(*view.shape[:3], -1)
 
@@ -244,7 +244,7 @@ def _with_argmax(
     window = window_of(attrs, *attrs["ksize"][1:3])
     kind = attrs["Targmax"].as_numpy_dtype
 
-    def run(images: Any) -> tuple[Any, Any]:
+    def run(images: Array) -> tuple[Any, Any]:
         batch, height, width, channels = images.shape
         pooled = largest(xp, images, window)
         pixels = xp.arange(height * width, dtype=np.int64).reshape(1, height, width, 1)
@@ -264,7 +264,7 @@ def _with_argmax(
 def _grad_with_argmax(
     xp: ArrayModule, attrs: Mapping[str, Any], op: Operation
 ) -> Callable[[Any, Any, Any], Any]:
-    def run(images: Any, grad: Any, argmax: Any) -> Any:
+    def run(images: Array, grad: Array, argmax: Array) -> Array:
         places = argmax.astype(np.int64)
         if not attrs["include_batch_in_index"]:
             size = images.size // max(1, len(images))

@@ -260,10 +260,10 @@ def _fractional_max_pool_grad(
 
 @compute("FractionalAvgPoolGrad", fresh=True, slow=True)
 def _fractional_avg_pool_grad(
-    xp: ArrayModule, orig_input_tensor_shape: Any, out_backprop: Any, row_pooling_sequence: Any,
-    col_pooling_sequence: Any, *,
+    xp: ArrayModule, orig_input_tensor_shape: Array, out_backprop: Array, row_pooling_sequence: Array,
+    col_pooling_sequence: Array, *,
     overlapping: bool,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     if orig_input_tensor_shape.shape != (4,):
         raise InvalidArgumentError.of("original input tensor shape must be 1-dimensional and 4 elements")
     _check_sequences(row_pooling_sequence, col_pooling_sequence, out_backprop)
@@ -275,7 +275,7 @@ def _fractional_avg_pool_grad(
     return result.astype(out_backprop.dtype)
 
 
-def _check_sequences(rows: Any, columns: Any, grads: Any) -> None:
+def _check_sequences(rows: Array, columns: Array, grads: Array) -> None:
     for what, sequence, size in (("Row", rows, grads.shape[1]), ("Column", columns, grads.shape[2])):
         if (sequence < 0).any():
             least = int(sequence[sequence < 0][0])

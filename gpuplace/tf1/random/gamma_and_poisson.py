@@ -36,7 +36,7 @@ from gpuplace.ops.random import philox
 from gpuplace.ops.random.random_ops import generator_of, get_seed, shape_argument, sizes_of
 from gpuplace.ops.support import after, broadcast_shape, new
 from gpuplace.tf1.math.incomplete import gamma_functions
-from gpuplace.typing import ArrayModule, DTypeLike, SizesLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, SizesLike, TensorLike
 
 __all__ = ["random_gamma", "random_poisson"]
 
@@ -55,7 +55,7 @@ class _Pairs:
         self._left = xp.zeros(count, xp.int64)
         self._kept = xp.empty((count, 2), xp.float64)
 
-    def next(self, which: Any, draws: _Draws) -> Any:
+    def next(self, which: Any, draws: _Draws) -> Array:
         """Return the next random number for each output in ``which``, an array of output indices."""
         empty = which[self._left[which] == 0]
         if len(empty):
@@ -78,14 +78,14 @@ class _Draws:
         self._xp, self._stream = xp, stream
         self._next = xp.arange(count, dtype=xp.uint64) * xp.uint64(philox.RESERVED)
 
-    def words(self, which: Any) -> Any:
+    def words(self, which: Array) -> Array:
         """Return the next block for each of the outputs ``which``: ``[n, 4]``."""
         words = self._stream.words(self._xp, len(which), self._next[which])
         self._next[which] += self._xp.uint64(1)
         return words
 
 
-def gammas(xp: ArrayModule, stream: philox.Stream, alpha: Any) -> Any:
+def gammas(xp: ArrayModule, stream: philox.Stream, alpha: Array) -> Array:
     """Return random numbers from the gamma distribution with scale 1, float64.
 
     Args:
@@ -125,7 +125,7 @@ def gammas(xp: ArrayModule, stream: philox.Stream, alpha: Any) -> Any:
     return result
 
 
-def poissons(xp: ArrayModule, stream: philox.Stream, rate: Any, largest: float) -> Any:
+def poissons(xp: ArrayModule, stream: philox.Stream, rate: Array, largest: float) -> Array:
     """Return random numbers from the Poisson distribution, float64.
 
     Args:
@@ -143,7 +143,7 @@ def poissons(xp: ArrayModule, stream: philox.Stream, rate: Any, largest: float) 
 
 
 def _small_rates(
-    xp: ArrayModule, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws
+    xp: ArrayModule, result: Array, rate: Array, largest: float, uniforms: _Pairs, draws: _Draws
 ) -> None:
     """Sample rates below 10: count the uniform factors whose product stays above exp(-rate)."""
     left = xp.flatnonzero(rate < 10)
@@ -158,7 +158,7 @@ def _small_rates(
 
 
 def _large_rates(
-    xp: ArrayModule, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws
+    xp: ArrayModule, result: Array, rate: Array, largest: float, uniforms: _Pairs, draws: _Draws
 ) -> None:
     """Sample other rates by rejection: a function of a uniform number approximates the inverse distribution."""
     left = xp.flatnonzero(~(rate < 10))
@@ -180,7 +180,7 @@ def _large_rates(
         left = left[~accepted]
 
 
-def _outputs(xp: Any, shape: Any, parameters: Any, seeds: tuple[int, int], ctx: Any) -> Any:
+def _outputs(xp: Any, shape: Array, parameters: Array, seeds: tuple[int, int], ctx: Any) -> Any:
     """Return the sizes of the result, the parameter of each number, grouped by parameter, and the stream."""
     if shape.ndim > 1:
         raise InvalidArgumentError.of(f"shape must be a vector, got shape {list(shape.shape)}")
@@ -191,14 +191,16 @@ def _outputs(xp: Any, shape: Any, parameters: Any, seeds: tuple[int, int], ctx: 
 
 
 @compute("RandomGamma", fresh=True, slow=True, own_state=True)
-def _gamma(xp: ArrayModule, shape: Any, alpha: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
+def _gamma(xp: ArrayModule, shape: Array, alpha: Array, *, seed: int, seed2: int, ctx: Any) -> Array:
     sizes, parameters, stream = _outputs(xp, shape, alpha, (seed, seed2), ctx)
     samples = gammas(xp, stream, parameters).reshape(alpha.size, math.prod(sizes)).T
     return xp.ascontiguousarray(samples).reshape((*sizes, *alpha.shape)).astype(alpha.dtype)
 
 
 @compute("RandomPoissonV2", fresh=True, slow=True, own_state=True)
-def _poisson(xp: ArrayModule, shape: Any, rate: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _poisson(
+    xp: ArrayModule, shape: Array, rate: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any
+) -> Array:
     sizes, parameters, stream = _outputs(xp, shape, rate, (seed, seed2), ctx)
     kind = dtype.as_numpy_dtype
     samples = poissons(xp, stream, parameters, float(dtype.max)).reshape(rate.size, math.prod(sizes)).T
@@ -209,7 +211,7 @@ def _poisson(xp: ArrayModule, shape: Any, rate: Any, *, dtype: Any, seed: int, s
 def _gamma_slope(xp: ArrayModule, attrs: Any, op: Operation) -> Any:
     """Return the derivative of a number by its parameter, at a fixed quantile."""
 
-    def run(alpha: Any, sample: Any) -> Any:
+    def run(alpha: Array, sample: Array) -> Array:
         a, x = (one.astype(xp.float64) for one in (alpha, sample))
         with np.errstate(all="ignore"):
             slope = gamma_functions(xp, a, x)[2]

@@ -34,7 +34,7 @@ from gpuplace.typing import Array, ArrayModule, DTypeLike, SizesLike, TensorLike
 _KEY = (0x3EC8F720, 0x02461E29)
 
 
-def stream_of(seed: Any) -> philox.Stream:
+def stream_of(seed: Array) -> philox.Stream:
     """Return the stream of a seed.
 
     Args:
@@ -50,7 +50,7 @@ def stream_of(seed: Any) -> philox.Stream:
     return philox.Stream((mixed[0], mixed[1]), mixed[3] << 96 | mixed[2] << 64)
 
 
-def _check_bounds(minval: Any, maxval: Any) -> None:
+def _check_bounds(minval: Array, maxval: Array) -> None:
     for label, value in (("minval", minval), ("maxval", maxval)):
         if value.ndim:
             raise InvalidArgumentError.of(f"{label} must be 0-D, got shape {brackets(value.shape)}")
@@ -58,7 +58,7 @@ def _check_bounds(minval: Any, maxval: Any) -> None:
         raise InvalidArgumentError.of(f"Need minval < maxval, got {int(minval)} >= {int(maxval)}")
 
 
-def _floating(xp: ArrayModule, draw: Callable[..., Any], shape: Array, seed: Any, dtype: Any) -> Any:
+def _floating(xp: ArrayModule, draw: Callable[..., Any], shape: Array, seed: Array, dtype: Any) -> Array:
     sizes = sizes_of(shape)
     return draw(xp, stream_of(seed), math.prod(sizes), dtype.as_numpy_dtype).reshape(sizes)
 
@@ -95,7 +95,7 @@ def _classes(xp: ArrayModule, logits: Array, num_samples: Array, seed: Array, *,
 
 @shape_function("StatelessRandomUniform", "StatelessRandomUniformInt")
 @shape_function("StatelessRandomNormal", "StatelessTruncatedNormal")
-def _shaped(op: Operation) -> Any:
+def _shaped(op: Operation) -> tuple[TensorShape, ...]:
     seed = require_rank(op.inputs[1].shape, 1)
     if seed.sizes is not None and seed.sizes[0] not in (None, 2):
         raise ValueError(f"Dimension must be 2 but is {seed.sizes[0]}")
@@ -103,7 +103,7 @@ def _shaped(op: Operation) -> Any:
 
 
 @shape_function("StatelessMultinomial")
-def _classes_shape(op: Operation) -> Any:
+def _classes_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes, count = require_rank(op.inputs[0].shape, 2).sizes, constant_value(op.inputs[1])
     return (TensorShape.of((None if sizes is None else sizes[0], None if count is None else int(count))),)
 

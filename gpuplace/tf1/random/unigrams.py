@@ -122,7 +122,7 @@ class _Fixed:
         total: their sum as TensorFlow computes it, float32.
     """
 
-    def __init__(self, weights: Any, total: Any) -> None:
+    def __init__(self, weights: Array, total: Any) -> None:
         self._weights, self._total = weights, total
         self.possible = int(np.count_nonzero(weights))
         count = len(weights)
@@ -145,7 +145,7 @@ class _Fixed:
         at = words.below_32(len(self._shares))
         return at if share < self._shares[at] else self._other[at]
 
-    def shares(self, classes: Any) -> Any:
+    def shares(self, classes: Array) -> Array:
         is_valid = (classes >= 0) & (classes < len(self._weights))
         return np.where(is_valid, self._weights[np.where(is_valid, classes, 0)] / self._total, np.float32(0))
 
@@ -179,7 +179,7 @@ def _fixed(
 @compute("FixedUnigramCandidateSampler", fresh=True, own_state=True)
 def _by_given(
     xp: ArrayModule,
-    true_classes: Any,
+    true_classes: Array,
     *,
     num_true: int,
     num_sampled: int,
@@ -194,7 +194,7 @@ def _by_given(
     seed: int,
     seed2: int,
     ctx: KernelContext,
-) -> Any:
+) -> tuple[Array, ...]:
     path = vocab_file.decode() if isinstance(vocab_file, bytes) else vocab_file
     if not path and not unigrams:
         raise InvalidArgumentError.of("Must provide either vocab_file or unigrams.")
@@ -229,11 +229,11 @@ class _Learned:
     def draw(self, words: Words) -> int:
         return int(np.searchsorted(self._ends, words.below_32(int(self._ends[-1])), side="right"))
 
-    def shares(self, classes: Any) -> Any:
+    def shares(self, classes: Array) -> Array:
         weights = np.diff(self._ends, prepend=0)
         return weights[classes].astype(np.float32) / np.float32(self._ends[-1])
 
-    def count(self, classes: Any) -> None:
+    def count(self, classes: Array) -> None:
         """Add 1 to the weight of each class, as long as the sum is an int32."""
         flat = classes.reshape(-1)[: max(0, np.iinfo(np.int32).max - int(self._ends[-1]))]
         self._ends = self._ends + np.bincount(flat, minlength=len(self._ends)).cumsum()
@@ -251,7 +251,7 @@ def _by_seen(
     seed: int,
     seed2: int,
     ctx: KernelContext,
-) -> Any:
+) -> tuple[Array, ...]:
     wrong = true_classes[(true_classes < 0) | (true_classes >= range_max)]
     if wrong.size:
         raise InvalidArgumentError.of(

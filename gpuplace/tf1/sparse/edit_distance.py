@@ -69,14 +69,14 @@ def _distance(one: list[Any], other: list[Any]) -> int:
     return row[-1]
 
 
-def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
+def _sequences(indices: Array, values: Array) -> dict[tuple[int, ...], list[Any]]:
     sequences: dict[tuple[int, ...], list[Any]] = {}
     for index, value in zip(indices.tolist(), values.tolist(), strict=True):
         sequences.setdefault(tuple(index[:-1]), []).append(value)
     return sequences
 
 
-def _check(what: str, indices: Any, values: Any, shape: Any) -> None:
+def _check(what: str, indices: Array, values: Array, shape: Array) -> None:
     if indices.ndim != 2:
         raise InvalidArgumentError.of(
             f"{what}_indices should be a matrix, but got shape {list(indices.shape)}"

@@ -184,7 +184,7 @@ def sparse_reduce_max_sparse(
 # Kernels, shapes and gradients
 
 
-def _axes(reduction_axes: Any, rank: int) -> list[int]:
+def _axes(reduction_axes: Array, rank: int) -> list[int]:
     axes = [int(axis) for axis in reduction_axes.reshape(-1)]
     for axis in axes:
         if not -rank <= axis < rank:
@@ -204,7 +204,7 @@ def _sparse_reduce(
     *,
     keep_dims: bool,
     ctx: Any,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     require_sparse(input_indices, input_values, input_shape)
     sizes = [int(size) for size in input_shape]
     check_positions(xp, input_indices, sizes, in_order=False)
@@ -232,7 +232,7 @@ def _sparse_reduce(
 
 
 @shape_function("SparseReduceSum", "SparseReduceMax")
-def _sparse_reduce_shape(op: Operation) -> Any:
+def _sparse_reduce_shape(op: Operation) -> tuple[TensorShape, ...]:
     whole = constant_value_as_shape(op.inputs[2]).sizes
     axes = constant_value(op.inputs[3])
     if whole is None or axes is None:
@@ -244,7 +244,7 @@ def _sparse_reduce_shape(op: Operation) -> Any:
 
 
 @shape_function("SparseReduceSumSparse", "SparseReduceMaxSparse")
-def _sparse_reduce_sparse_shape(op: Operation) -> Any:
+def _sparse_reduce_sparse_shape(op: Operation) -> tuple[TensorShape, ...]:
     return ranked(None, None), ranked(None), ranked(None)
 
 

@@ -158,11 +158,11 @@ def _sparse_segment(
 
 
 @shape_function(*_SEGMENTS, *(f"{op}WithNumSegments" for op in _SEGMENTS))
-def _sparse_segment_shape(op: Operation) -> Any:
+def _sparse_segment_shape(op: Operation) -> tuple[TensorShape, ...]:
     return _segments_shape(op, "num_segments")
 
 
-def _segments_shape(op: Operation, name: str) -> Any:
+def _segments_shape(op: Operation, name: str) -> tuple[TensorShape, ...]:
     """Return rows like those of the first input, with their number from the last input if that is called ``name``."""
     sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
     merge_shapes(require_rank(op.inputs[1].shape, 1), require_rank(op.inputs[2].shape, 1))
@@ -213,5 +213,5 @@ def _sparse_segment_grad(
 
 
 @shape_function("SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad")
-def _sparse_segment_grad_shape(op: Operation) -> Any:
+def _sparse_segment_grad_shape(op: Operation) -> tuple[TensorShape, ...]:
     return _segments_shape(op, "output_dim0")

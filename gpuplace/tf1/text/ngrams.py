@@ -7,8 +7,6 @@ Source: tensorflow/core/kernels/string_ngrams_op.cc, release 1.15.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
@@ -44,9 +42,9 @@ def _ngrams_of_row(
 
 @compute("StringNGrams", fresh=True)
 def _string_ngrams(
-    xp: ArrayModule, data: Array, data_splits: Any, *, separator: bytes, ngram_widths: list[int], left_pad: bytes,
+    xp: ArrayModule, data: Array, data_splits: Array, *, separator: bytes, ngram_widths: list[int], left_pad: bytes,
     right_pad: bytes, pad_width: int, preserve_short_sequences: bool,
-) -> Any:  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     if data.ndim != 1:
         raise InvalidArgumentError.of(f"expected 'data' to be a vector, got shape {list(data.shape)}")
     if min(ngram_widths, default=1) <= 0:
@@ -71,7 +69,7 @@ def _string_ngrams(
 
 
 @shape_function("StringNGrams")
-def _string_ngrams_shape(op: Operation) -> Any:
+def _string_ngrams_shape(op: Operation) -> tuple[TensorShape, ...]:
     require_rank(op.inputs[0].shape, 1)
     return TensorShape.of((None,)), require_rank(op.inputs[1].shape, 1)
 

@@ -122,7 +122,7 @@ def _decode_compressed(xp: ArrayModule, bytes: Array, *, compression_type: bytes
 
 
 @shape_function("Fingerprint")
-def _fingerprint_shape(op: Operation) -> Any:
+def _fingerprint_shape(op: Operation) -> tuple[TensorShape, ...]:
     sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
     method = constant_value(op.inputs[1])
     if method is not None and method.tolist() != b"farmhash64":

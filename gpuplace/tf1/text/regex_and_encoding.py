@@ -239,7 +239,7 @@ def _regex_full_match(xp: ArrayModule, input: Array, pattern: Array) -> Array:
     return _full_matches(xp, input, pattern.item())
 
 
-def _full_matches(xp: ArrayModule, input: Array, pattern: bytes) -> Any:
+def _full_matches(xp: ArrayModule, input: Array, pattern: bytes) -> Array:
     compiled = _compile(pattern)
     limits = step_limits()
 

@@ -115,7 +115,7 @@ def _split_at_any(text: bytes, signs: bytes, skip_empty: bool) -> list[bytes]:
 
 
 @compute("StringSplit")
-def _string_split(xp: ArrayModule, input: Array, delimiter: Array, *, skip_empty: bool) -> Any:
+def _string_split(xp: ArrayModule, input: Array, delimiter: Array, *, skip_empty: bool) -> tuple[Array, ...]:
     if delimiter.ndim:
         raise InvalidArgumentError.of(
             f"delimiter must be a scalar, got shape: [{','.join(map(str, delimiter.shape))}]"
@@ -131,7 +131,7 @@ def _string_split_v2(xp: ArrayModule, input: Array, sep: Array, *, maxsplit: int
 
 
 @shape_function("StringSplit", "StringSplitV2")
-def _sparse_shape(op: Operation) -> Any:
+def _sparse_shape(op: Operation) -> tuple[TensorShape, ...]:
     require_rank(op.inputs[0].shape, 1)
     require_rank(op.inputs[1].shape, 0)
     return TensorShape.of((None, 2)), TensorShape.of((None,)), TensorShape.of((2,))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Tensor
@@ -83,7 +82,7 @@ def _unicode_transcode(
     xp: ArrayModule, input: Array, *, input_encoding: bytes, output_encoding: bytes, errors: bytes,
     replacement_char: int,
     replace_control_characters: bool,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     if not 0 <= replacement_char <= 0x10FFFF:
         raise InvalidArgumentError.of("replacement_char out of unicode codepoint range")
     encoding = _python_name(input_encoding)

@@ -548,7 +548,7 @@ class _RecoverableSession(_WrappedSession):
         self._sess_creator = sess_creator
         super().__init__(self._make())
 
-    def _make(self) -> Any:
+    def _make(self) -> _CoordinatedSession:
         while True:
             try:
                 return self._sess_creator.create_session()

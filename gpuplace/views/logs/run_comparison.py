@@ -23,7 +23,7 @@ from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graph.op_sets import ENDS_OF_FUNCTIONS
 from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 from gpuplace.runtime.session.place import graph_or_model, place, release_of
-from gpuplace.typing import ConfigLike, DataFrame, GraphLike, MachineLike
+from gpuplace.typing import ConfigLike, DataFrame, GraphLike, MachineLike, RunMetadata
 from gpuplace.views.logs.capture import NO_PLACEMENT, LogCapture
 from gpuplace.views.logs.log_diff import full_name
 from gpuplace.views.logs.logged_placement import LoggedNode, LoggedPlacement
@@ -193,7 +193,7 @@ def _names_step(path: str | os.PathLike[str]) -> bool:
     return os.path.isdir(path) or os.fspath(path).lower().removesuffix(".gz").endswith(_STEP_FILES)
 
 
-def _most_times(metadata: Any) -> int:
+def _most_times(metadata: RunMetadata) -> int:
     """Return how often the most frequent node ran."""
     return max(Counter((row.name, row.device) for row in _rows(metadata)).values(), default=0)
 
@@ -225,7 +225,7 @@ def _log_of(ran: Any) -> LoggedPlacement:
     return parse_log(ran) if stats is None else LoggedPlacement(tuple(_rows(ran)))
 
 
-def _rows(metadata: Any) -> Iterable[LoggedNode]:
+def _rows(metadata: RunMetadata) -> Iterable[LoggedNode]:
     """Yield the nodes in run metadata with the devices on which they ran."""
     types = {node.name: node.op for graph in metadata.partition_graphs for node in graph.node}
     for device in metadata.step_stats.dev_stats:
@@ -276,7 +276,7 @@ def _matching_name(name: str, by_name: Mapping[str, str]) -> str | None:
     return by_name.get(name) or by_name.get(_INLINED.sub("", name))
 
 
-def _renamed(metadata: Any, by_name: Mapping[str, str]) -> Any:
+def _renamed(metadata: RunMetadata, by_name: Mapping[str, str]) -> RunMetadata:
     """Return the measured step with the prediction's node names."""
     step = type(metadata)()
     step.CopyFrom(metadata)

@@ -49,7 +49,7 @@ from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.numerics.float_state import as_kernels_do
 from gpuplace.runtime.plan.schedule.costs import BYTES_PER_US, operation_cost_us, tensor_nbytes
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import ConfigProto
+from gpuplace.typing import Array, ConfigProto
 
 MAX_FOLDED_BYTES = 100 << 10
 """Results larger than this, and than their inputs, are not folded: Grappler's ``kMaxConstantSize``.
@@ -310,6 +310,6 @@ def _constant_of(tensor: Tensor, constant: _Constant, keeps_name: bool) -> Folde
     return Folded(output, constant.values[output], constant.controls, name)
 
 
-def _value(tensor: Tensor, constant: dict[Operation, _Constant]) -> Any:
+def _value(tensor: Tensor, constant: dict[Operation, _Constant]) -> Array:
     values = constant[tensor.op].values
     return values[tensor.value_index] if values else tensor.op.attrs["value"].array

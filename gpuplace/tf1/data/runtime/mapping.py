@@ -423,7 +423,7 @@ def _map(
     f: Any,
     preserve_cardinality: bool,
     ctx: KernelContext,
-) -> Any:
+) -> Map:
     return Map(input_dataset, Call.of(ctx, f, other_arguments), preserve_cardinality)
 
 

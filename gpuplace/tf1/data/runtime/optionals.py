@@ -96,12 +96,12 @@ def optional_of(value: Any) -> OptionalValue:
 
 
 @compute("OptionalFromValue")
-def _from_value(xp: ArrayModule, components: list[Any]) -> Any:
+def _from_value(xp: ArrayModule, components: list[Any]) -> OptionalValue:
     return OptionalValue(components)
 
 
 @compute("OptionalNone")
-def _none(xp: ArrayModule) -> Any:
+def _none(xp: ArrayModule) -> OptionalValue:
     return OptionalValue(None)
 
 

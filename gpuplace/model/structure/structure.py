@@ -359,7 +359,12 @@ class _Builder:
                 part_of[node] = maker if maker >= 0 and not self._inner_layers(maker) else -1
         for node in reversed(left):
             if roles.is_passing[node] and part_of[node] < 0:
-                taken = {part_of[after]: None for after in roles.consumers[node] if part_of[after] > 0}
+                # With its first consumer: an edge back from a later one would draw the flow as a circle. A size is
+                # computed early and belongs to the layer that uses it.
+                consumers = sorted(
+                    roles.consumers[node], key=lambda after: (roles.is_size[after], self.forward.place[after])
+                )
+                taken = dict.fromkeys(part_of[after] for after in consumers if part_of[after] > 0)
                 part_of[node] = next((part for part in taken if not self._inner_layers(part)), -1)
         for node in left:
             if part_of[node] >= 0:

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.typing import Array
 
-
-def summary(array: Array, entries: int) -> str:
+def summary(array: Any, entries: int) -> str:
     """Return the first elements of an array, with rows in brackets.
 
     Args:

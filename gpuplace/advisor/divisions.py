@@ -18,7 +18,6 @@ from gpuplace.advisor.chains import SearchContext, new_state
 from gpuplace.advisor.network import pipeline_edges
 from gpuplace.advisor.problem import Device, Ints, Problem
 from gpuplace.advisor.records import Climb, Lattice
-from gpuplace.typing import Array
 
 _MOST_WORK = 70_000_000
 """Maximum number of set differences, times the numbers of devices of each kind, of a lattice."""
@@ -135,7 +134,7 @@ def best_division(context: SearchContext, lattice: Lattice) -> Ints | None:
     state = context.packed(new_state(context.arrays, 0.0))
     most = np.array([len(members) for members in alike], np.int64)
 
-    def of(array: Array) -> Any:
+    def of(array: Any) -> Any:
         return array.tolist() if context.in_lists else array
 
     def whole(size: int) -> Ints:

@@ -24,8 +24,6 @@ from typing import Any
 import absl.flags
 from absl.flags import FlagValues
 
-from gpuplace.typing import TensorLike
-
 __all__ = [
     "FLAGS",
     "DEFINE_bool",
@@ -96,7 +94,7 @@ class FlagsOfScript:
             self(sys.argv, known_only=True)
         return getattr(values, name)
 
-    def __setattr__(self, name: str, value: TensorLike) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._values, name, value)
 
     def __delattr__(self, name: str) -> None:

@@ -18,7 +18,6 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.variables.variables import Variable
-from gpuplace.typing import TensorLike
 
 __all__ = ["print_v2", "string_format"]
 
@@ -26,7 +25,7 @@ _FILE = "file://"
 
 
 def string_format(
-    template: str, inputs: TensorLike, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
     """Return a string with the values of tensors.
 
@@ -140,7 +139,7 @@ class _Shown:
         return self._text
 
 
-def _replaced(value: object, placeholder: str, tensors: list[Any]) -> Any:
+def _replaced(value: Any, placeholder: str, tensors: list[Any]) -> Any:
     """Return a structure with a placeholder for each tensor; append the tensors to ``tensors``."""
     if isinstance(value, Mapping):
         kept = {key: _replaced(value[key], placeholder, tensors) for key in sorted(value)}

@@ -20,7 +20,6 @@ from typing import Any
 
 from gpuplace.errors import CancelledError, OpError
 from gpuplace.kernels.cancellation import Cancellation, Wait
-from gpuplace.typing import TensorLike
 
 _NOTHING = object()
 
@@ -55,7 +54,7 @@ class Rendezvous:
         self.error: OpError | None = None
         """Error with which the step was aborted."""
 
-    def put(self, name: str, value: TensorLike) -> None:
+    def put(self, name: str, value: Any) -> None:
         """Store a received value for its kernel."""
         with self._lock:
             self._values[name] = value
@@ -64,7 +63,7 @@ class Rendezvous:
             if wait is not None:
                 wait.end()
 
-    def send(self, name: str, device: str, value: TensorLike) -> None:
+    def send(self, name: str, device: str, value: Any) -> None:
         """Send a value to another task.
 
         Args:

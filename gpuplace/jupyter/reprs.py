@@ -29,7 +29,6 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
 from gpuplace.runtime.memory.process_state import current_machine
 from gpuplace.runtime.session.place import place
-from gpuplace.typing import RunMetadata
 from gpuplace.views.logs.capture import LogCapture
 from gpuplace.views.logs.log_diff import LogDiff
 from gpuplace.views.logs.logged_placement import LoggedNote, LoggedPlacement
@@ -66,7 +65,7 @@ _PICTURE_NODES = 3000
 """Maximum number of nodes of a graph that is displayed with a picture."""
 
 
-def mimebundle(obj: object, include: Any = None, exclude: Any = None) -> dict[str, str] | None:
+def mimebundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, str] | None:
     """Return ``{"text/html": ..., "text/plain": ...}`` for one of our objects; None for anything else."""
     shown = _shown(obj)
     if shown is None:
@@ -76,7 +75,7 @@ def mimebundle(obj: object, include: Any = None, exclude: Any = None) -> dict[st
 
 
 @singledispatch
-def _shown(obj: object) -> tuple[str, str] | None:
+def _shown(obj: Any) -> tuple[str, str] | None:
     """Return HTML and text of an object; objects with a graph and `list_devices` are sessions."""
     if hasattr(obj, "step_stats") and hasattr(obj, "SerializeToString"):
         return _run_metadata(obj)
@@ -448,7 +447,7 @@ def _session(session: Any) -> tuple[str, str]:
     return shown, f"{title}\n{table_text(('device', 'name', 'memory limit'), plain_rows)}"
 
 
-def _run_metadata(metadata: RunMetadata) -> tuple[str, str]:
+def _run_metadata(metadata: Any) -> tuple[str, str]:
     """Return devices with their ops and times, and the slowest ops."""
     stats = [device for device in metadata.step_stats.dev_stats if not _TRACED.search(device.device)]
     ops = [

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gpuplace.errors import DeadlineExceededError
-from gpuplace.typing import TensorLike
 
 
 class Cancellation:
@@ -64,7 +63,7 @@ class Cancellation:
 class StepRendezvous(Protocol):
     """Exchange of a step's tensors with other tasks."""
 
-    def send(self, name: str, device: str, value: TensorLike) -> None:
+    def send(self, name: str, device: str, value: Any) -> None:
         """Send the value of an edge to the task of a device."""
         ...
 

@@ -24,7 +24,6 @@ from typing import Any
 from gpuplace.graph.op_statistics import OpStats, RegisterStatistics, get_stats_for_node_def
 from gpuplace.kernels.work.find import work_of_operation
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import Graph
 
 __all__ = ["OpStats", "RegisterStatistics", "get_stats_for_node_def"]
 
@@ -126,7 +125,7 @@ def _convolution_gradient(images: str, filters: str) -> _Counter:
 
 def _register(op_type: str, counter: _Counter) -> None:
     @RegisterStatistics(op_type, _STATISTIC)
-    def statistic(graph: Graph, node: Any) -> OpStats:
+    def statistic(graph: Any, node: Any) -> OpStats:
         return OpStats(_STATISTIC, counter(graph, node))
 
     COUNTED[op_type] = counter

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.typing import Array
 
 
-def on_host(array: Array) -> Array:
+def on_host(array: Any) -> Any:
     """Return an array in host memory, for plain loops.
 
     Args:
@@ -53,6 +52,6 @@ def list_of(value: Any, sentence: str) -> list[Any]:
     return numbers
 
 
-def _require_rank(value: Array, rank: int, sentence: str) -> None:
+def _require_rank(value: Any, rank: int, sentence: str) -> None:
     if value.ndim != rank:
         raise InvalidArgumentError.of(f"{sentence} [{','.join(map(str, value.shape))}]")

@@ -20,7 +20,6 @@ import numpy as np
 
 from gpuplace.numerics.pieces import cuts
 from gpuplace.numerics.threads import share
-from gpuplace.typing import Array
 
 LINE = 16384
 """Approximate number of elements of a line."""
@@ -45,7 +44,7 @@ def write_lines(count: int, line_bytes: int, piece: Callable[[slice], Any]) -> N
     share(lambda index: piece(parts[index]), len(parts))
 
 
-def sums_of(count: int, line_bytes: int, channels: int, piece: Callable[[slice], Any]) -> Array:
+def sums_of(count: int, line_bytes: int, channels: int, piece: Callable[[slice], Any]) -> Any:
     """Return the sums for each channel of the lines that ``piece`` returns, in the order of the pieces."""
     parts = cuts(count, line_bytes * _PASSES)
     found: list[Any] = [None] * len(parts)
@@ -66,7 +65,7 @@ def is_one_line(pixels: int | None, channels: int | None) -> bool:
     return bool(pixels and channels) and max(1, LINE // (channels or 1)) % (pixels or 1) == 0
 
 
-def channel_sums(xp: Any, x: Array) -> Array:
+def channel_sums(xp: Any, x: Any) -> Any:
     """Return the sum over all axes except the last."""
     axes = tuple(range(x.ndim - 1))
     if xp is not np or not x.size or not x.flags.c_contiguous or x.dtype.itemsize == 2:

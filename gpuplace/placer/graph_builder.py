@@ -27,7 +27,6 @@ from gpuplace.placer.placement_graph import (
     Signature,
     split_tensor_name,
 )
-from gpuplace.typing import TensorLike
 
 Column: TypeAlias = Sequence[Any] | np.ndarray
 """One value per node, or per edge."""
@@ -353,7 +352,7 @@ def _bad_node(name: str, what: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(f"Node '{name}': {what}")
 
 
-def _may_decide(name: str, value: TensorLike) -> bool:
+def _may_decide(name: str, value: Any) -> bool:
     if name == "_kernel":
         return True
     if name.startswith("_"):

@@ -65,7 +65,7 @@ from gpuplace.runtime.plan.schedule.constant_folding import Folder
 from gpuplace.runtime.plan.schedule.costs import tensor_nbytes
 from gpuplace.runtime.plan.schedule.partition import Schedule, Step
 from gpuplace.runtime.session.function_runs import SessionFunctions
-from gpuplace.typing import ArrayModule, ConfigProto, DTypeLike
+from gpuplace.typing import ConfigProto, DTypeLike
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _AS_THEY_ARE = VARIABLE_OPS | {"SymbolicGradient", "RemoteCall"}
@@ -87,7 +87,7 @@ class _UnfilledArrays:
         return unfilled(shape, dtype)
 
     @staticmethod
-    def array(value: object, copy: bool) -> Any:
+    def array(value: Any, copy: bool) -> Any:
         """Return a copy, as NumPy does."""
         return unfilled_like(value)
 
@@ -118,15 +118,15 @@ _UNFILLED = _UnfilledArrays()
 class _DryBackend(NumpyBackend):
     """Backend that copies only small arrays between memories."""
 
-    def from_host(self, value: object) -> Any:
+    def from_host(self, value: Any) -> Any:
         """Copy a small array; see `NumpyBackend.from_host`."""
         return value if self.memory is None else unfilled_like(value)
 
-    def to_host(self, value: object) -> Any:
+    def to_host(self, value: Any) -> Any:
         """Copy a small array; see `NumpyBackend.to_host`."""
         return value if self.memory is None else unfilled_like(value)
 
-    def copier_from(self, sender: object) -> Callable[[Any], Any]:
+    def copier_from(self, sender: Any) -> Callable[[Any], Any]:
         """Return a function that copies small arrays; see `NumpyBackend.copier_from`."""
         return unfilled_like
 
@@ -266,14 +266,7 @@ class DryRun:
         return results
 
     def _replacement(
-        self,
-        facts: _Facts,
-        likeness: Any,
-        device_type: str,
-        xp: ArrayModule,
-        op: Any,
-        session: Any,
-        device: str,
+        self, facts: _Facts, likeness: Any, device_type: str, xp: Any, op: Any, session: Any, device: str
     ) -> tuple[Callable[..., Any], bool]:
         """Return the function that replaces an operation's kernel, and whether it depends on the node itself."""
         op_type, op_def = op.type, op.op_def

@@ -24,7 +24,6 @@ from gpuplace.device.parsed_name import parse_name
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.jupyter.explorer.parts import Parts
 from gpuplace.jupyter.explorer.settings import CONFIG_PATHS, Settings
-from gpuplace.typing import PlacementLike
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.views.tables.scopes import ROOT, scope_tree
 
@@ -78,7 +77,7 @@ def config_code(settings: Settings) -> str:
     return f"tf.ConfigProto({', '.join(parts)})"
 
 
-def placement_code(placement: PlacementLike) -> str:
+def placement_code(placement: Any) -> str:
     """Return a device function for ``tf.device`` that requests every node's device of a placement."""
     scopes, nodes = device_rules(view_of(placement))
     rows = [("SCOPES", scopes), ("OPS", nodes)]
@@ -144,7 +143,7 @@ def _short(device: str) -> str:
     return parsed.local_name if parsed is not None and device.startswith(f"{LOCAL}/") else device
 
 
-def _literal(value: object) -> str:
+def _literal(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_quoted(key)}: {_literal(item)}' for key, item in value.items())}}}"
     return _quoted(value) if isinstance(value, str) else str(value)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.typing import PlacementLike
 from gpuplace.views.picture.drawing import Box, Drawing
 from gpuplace.views.picture.outline import outline
 from gpuplace.views.tables.attr_text import attr_rows
@@ -28,7 +27,7 @@ def box_of_name(drawing: Drawing, view: PlacementView, name: str) -> Box | None:
     return next((box for box in drawing.boxes if box.name == name and box.kind != "op"), None)
 
 
-def detail_of(placement: PlacementLike, drawing: Drawing, name: str) -> dict[str, Any]:
+def detail_of(placement: Any, drawing: Drawing, name: str) -> dict[str, Any]:
     """Return the card for an op, a scope or a bundle; empty for no name.
 
     The key ``reason`` holds the explanation as text.
@@ -43,7 +42,7 @@ def detail_of(placement: PlacementLike, drawing: Drawing, name: str) -> dict[str
     return {}
 
 
-def _op_detail(placement: PlacementLike, view: PlacementView, node: int) -> dict[str, Any]:
+def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]:
     inputs = _unique(view, view.src[np.flatnonzero(view.dst == node)])
     outputs = _unique(view, view.dst[np.flatnonzero(view.src == node)])
     request = view.request_of(node)

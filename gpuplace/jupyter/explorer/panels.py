@@ -7,7 +7,6 @@ from typing import Any
 
 from gpuplace.jupyter.explorer.remedies import Remedy
 from gpuplace.placer.placed import AnyFault
-from gpuplace.typing import PlacementLike
 from gpuplace.views.logs.logged_placement import LoggedPlacement
 from gpuplace.views.tables.blocks import (
     Block,
@@ -45,7 +44,7 @@ def remedy_buttons(remedies: Sequence[Remedy], most: int | None = None) -> list[
 
 
 def status_blocks(
-    placement: PlacementLike,
+    placement: Any,
     error: BaseException | None,
     blamed: Sequence[str],
     remedies: Sequence[Remedy],
@@ -93,7 +92,7 @@ def status_blocks(
 
 
 def error_blocks(
-    placement: PlacementLike, error: BaseException | None, remedies: Sequence[Remedy], is_stale: bool
+    placement: Any, error: BaseException | None, remedies: Sequence[Remedy], is_stale: bool
 ) -> list[Block]:
     """Return all errors and the remedies; equal faults appear once, with the nodes that they name."""
     if error is None:

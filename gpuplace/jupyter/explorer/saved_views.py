@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.typing import PlacementLike, RunMetadata
+from gpuplace.typing import RunMetadata
 from gpuplace.views.page.packed import framed_page
 from gpuplace.views.page.page import page_html
 from gpuplace.views.tables.placement_view import view_of
@@ -21,10 +21,7 @@ MOST_NODES = 5_000
 
 
 def saved_views(
-    placement: PlacementLike,
-    still: str,
-    settings: Sequence[tuple[str, str]],
-    run_metadata: RunMetadata | None = None,
+    placement: Any, still: str, settings: Sequence[tuple[str, str]], run_metadata: RunMetadata | None = None
 ) -> dict[str, Any]:
     """Return the parts of a MIME bundle that are shown without a kernel.
 

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.typing import VariableLike
 
 __all__ = ["ReduceOp", "has_strategy"]
 
@@ -94,7 +93,7 @@ def scaled_loss(loss: Any) -> Any:
     return loss if count == 1 or is_sum else loss * (1.0 / count)
 
 
-def beside(variable: VariableLike) -> Any:
+def beside(variable: Any) -> Any:
     """Return a ``with`` block that creates variables on the devices of a variable or of each of its copies.
 
     Args:

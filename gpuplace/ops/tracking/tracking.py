@@ -18,7 +18,6 @@ from typing import Any
 from gpuplace.ops.tracking import wrappers as _wrappers  # noqa: F401 - says what stands for lists and dicts
 from gpuplace.ops.tracking.base import Trackable, no_automatic_dependency_tracking
 from gpuplace.ops.tracking.data_structures import NoDependency, sticky_attribute_assignment
-from gpuplace.typing import TensorLike
 
 __all__ = ["AutoTrackable", "NotTrackable", "delete_tracking", "no_automatic_dependency_tracking"]
 
@@ -30,7 +29,7 @@ class NotTrackable:
 class AutoTrackable(Trackable):
     """A trackable object whose assigned attributes become dependencies."""
 
-    def __setattr__(self, name: str, value: TensorLike) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         attributes = self.__dict__
         if name in attributes and attributes[name] is value:
             return
@@ -42,7 +41,7 @@ class AutoTrackable(Trackable):
         delete_tracking(self, name)
         super().__delattr__(name)
 
-    def _no_dependency(self, value: object) -> Any:
+    def _no_dependency(self, value: Any) -> Any:
         return NoDependency(value)
 
 

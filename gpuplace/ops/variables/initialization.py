@@ -17,7 +17,6 @@ from gpuplace.ops.array import constant, gather, joining
 from gpuplace.ops.flow import control
 from gpuplace.ops.math import comparison
 from gpuplace.ops.variables import state
-from gpuplace.typing import VariableLike
 
 __all__ = [
     "all_variables",
@@ -164,7 +163,7 @@ def initialize_local_variables() -> Operation:
     return local_variables_initializer()
 
 
-def is_variable_initialized(variable: VariableLike) -> Tensor:
+def is_variable_initialized(variable: Any) -> Tensor:
     """Return whether a variable has a value.
 
     Args:

@@ -129,7 +129,7 @@ class CupyBackend:
 
     # Copies
 
-    def from_host(self, value: object) -> Any:
+    def from_host(self, value: Any) -> Any:
         """Return a copy on the GPU."""
         value = np.asarray(value, order="C")
         target = self.compute.empty(value.shape, value.dtype)
@@ -189,11 +189,11 @@ class CupyBackend:
                     hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
                 ) from error
 
-    def on_device(self, value: object) -> Any:
+    def on_device(self, value: Any) -> Any:
         """Return a kernel's result in GPU memory, even if the kernel returned a NumPy array."""
         return self.from_host(value) if isinstance(value, np.ndarray | np.generic) else value
 
-    def on_host(self, value: object) -> Any:
+    def on_host(self, value: Any) -> Any:
         """Return a kernel's result in host memory, even if the kernel returned a CuPy array."""
         return self.to_host(value) if isinstance(value, self.xp.ndarray) else value
 

@@ -15,7 +15,6 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.graph.traced_graph import FunctionBody
 from gpuplace.runtime.plan.compile import PlanCompiler
 from gpuplace.runtime.plan.executor import Plan
-from gpuplace.typing import Graph
 
 
 class SessionFunctions:
@@ -30,7 +29,7 @@ class SessionFunctions:
         self._stateless: dict[tuple[FunctionBody, str], Plan] = {}
 
     def callable_of(
-        self, graph: Graph, name: str, device: str, state: Any
+        self, graph: Any, name: str, device: str, state: Any
     ) -> Callable[[Sequence[Any]], list[Any]]:
         """Return a callable for a function; see ``gpuplace.kernels.resources.FunctionRuns``."""
         from gpuplace.graphdef.function_def import body_of
@@ -42,7 +41,7 @@ class SessionFunctions:
             return plan.run
         return _with_all_results(plan.run, body, fetches)
 
-    def _plan(self, body: FunctionBody, fetches: Sequence[Tensor], device: str, state: object) -> Plan:
+    def _plan(self, body: FunctionBody, fetches: Sequence[Tensor], device: str, state: Any) -> Plan:
         """Return the plan of a body; calls of a body without stateful kernels share one."""
         plan = self._stateless.get((body, device))
         if plan is not None:

@@ -12,7 +12,6 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import NotFoundError
 from gpuplace.kernels.resources import SESSION_TENSORS, session_tensor
-from gpuplace.typing import Array
 
 
 class TensorHandle:
@@ -44,7 +43,7 @@ class TensorHandle:
         """Key of the tensor in the session."""
         return self._handle
 
-    def eval(self) -> Array:
+    def eval(self) -> Any:
         """Return the value.
 
         Raises:

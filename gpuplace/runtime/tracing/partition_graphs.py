@@ -24,7 +24,6 @@ from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step, retva
 from gpuplace.runtime.plan.schedule.pruning import arg_name
 from gpuplace.runtime.plan.schedule.transfers import control_numbers, transfer_names
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import GraphDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class _Partitions:
         if self.rules == "1.15":
             proto.experimental_debug_info.original_node_names.append(of or name)
 
-    def partition(self, device: str) -> GraphDef:
+    def partition(self, device: str) -> Any:
         if device not in self.by_device:
             self.by_device[device] = self.graphs.add(versions=self.versions)
         return self.by_device[device]

@@ -39,7 +39,7 @@ __all__ = ["bucket", "bucket_by_sequence_length"]
 
 
 def bucket(
-    tensors: TensorLike, which_bucket: TensorLike, batch_size: Any, num_buckets: int, num_threads: int = 1,
+    tensors: Any, which_bucket: TensorLike, batch_size: Any, num_buckets: int, num_threads: int = 1,
     capacity: int = 32, bucket_capacities: Sequence[int] | None = None, shapes: Any = None,
     dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, keep_input: Any = True,
     shared_name: str | None = None, name: str | None = None,
@@ -148,8 +148,7 @@ def _put(queues: Sequence[Any], kind: Tensor, element: Sequence[Tensor]) -> Oper
 
 
 def bucket_by_sequence_length(
-    input_length: TensorLike, tensors: TensorLike, batch_size: Any, bucket_boundaries: Sequence[int],
-    num_threads: int = 1,
+    input_length: TensorLike, tensors: Any, batch_size: Any, bucket_boundaries: Sequence[int], num_threads: int = 1,
     capacity: int = 32, bucket_capacities: Sequence[int] | None = None, shapes: Any = None,
     dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, keep_input: Any = True,
     shared_name: str | None = None, name: str | None = None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.release import rules
-from gpuplace.typing import TensorLike
 
 __all__ = ["DistributeOptions", "MapVectorizationOptions", "OptimizationOptions", "Options", "StatsOptions"]
 __all__ += ["ThreadingOptions"]
@@ -29,7 +28,7 @@ class _Options:
             return self.__dict__["_values"][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def __setattr__(self, name: str, value: TensorLike) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self)._types.get(name)
         if kind is None:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")

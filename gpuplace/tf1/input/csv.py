@@ -18,7 +18,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.kernels.number_texts import number_of
 from gpuplace.ops.shape_rules import require_rank_at_most
-from gpuplace.typing import ArrayModule, TensorLike, TensorsLike
+from gpuplace.typing import TensorLike, TensorsLike
 
 __all__ = ["decode_csv"]
 
@@ -136,8 +136,7 @@ def value_of(text: bytes, dtype: DType, field: int, record: str) -> Any:
 
 @compute("DecodeCSV")
 def _decode_csv(
-    xp: ArrayModule, records: Any, record_defaults: list[Any], *, OUT_TYPE: Any, field_delim: bytes,
-    use_quote_delim: bool,
+    xp: Any, records: Any, record_defaults: list[Any], *, OUT_TYPE: Any, field_delim: bytes, use_quote_delim: bool,
     na_value: bytes, select_cols: Any,
 ) -> list[Any]:  # fmt: skip
     if len(field_delim) != 1:

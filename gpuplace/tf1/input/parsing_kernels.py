@@ -247,8 +247,7 @@ def parsed_examples(
 
 @compute("ParseExample")
 def _parse_example(
-    xp: ArrayModule, serialized: Any, names: Any, sparse_keys: list[Any], dense_keys: list[Any],
-    dense_defaults: list[Any],
+    xp: Any, serialized: Any, names: Any, sparse_keys: list[Any], dense_keys: list[Any], dense_defaults: list[Any],
     *, sparse_types: Any, Tdense: Any, dense_shapes: Any,
 ) -> list[Any]:  # fmt: skip
     labels = [name.decode() for name in names.tolist()] or ["<unknown>"] * len(serialized)
@@ -265,8 +264,7 @@ def _parse_example(
 
 @compute("ParseSingleExample")
 def _parse_single_example(
-    xp: ArrayModule, serialized: Any, dense_defaults: list[Any], *, sparse_keys: Any, sparse_types: Any,
-    dense_keys: Any,
+    xp: Any, serialized: Any, dense_defaults: list[Any], *, sparse_keys: Any, sparse_types: Any, dense_keys: Any,
     Tdense: Any, dense_shapes: Any,
 ) -> list[Any]:  # fmt: skip
     features = _parsed(_example_class(), serialized.item()).features.feature

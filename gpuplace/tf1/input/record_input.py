@@ -27,7 +27,6 @@ from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE
-from gpuplace.typing import ArrayModule
 
 
 class RecordInput:
@@ -131,8 +130,7 @@ class _Yielder:
 
 @compute("RecordInput", own_state=True, reads_outside=True)
 def _record_input(
-    xp: ArrayModule, *, file_pattern: bytes, file_random_seed: int, file_shuffle_shift_ratio: float,
-    file_buffer_size: int,
+    xp: Any, *, file_pattern: bytes, file_random_seed: int, file_shuffle_shift_ratio: float, file_buffer_size: int,
     batch_size: int, compression_type: bytes, ctx: KernelContext,
 ) -> Any:  # fmt: skip
     yielder: _Yielder = ctx.session.kernel_state(

@@ -311,9 +311,7 @@ class MapStagingArea(BaseStagingArea):
                 indices=numbers, values=tensors, dtypes=self._dtypes,
             )  # fmt: skip
 
-    def get(
-        self, key: TensorLike | None = None, indices: TensorLike | None = None, name: str | None = None
-    ) -> Any:
+    def get(self, key: TensorLike | None = None, indices: Any = None, name: str | None = None) -> Any:
         """Take an element, or some of its components, out, and wait until it is complete.
 
         Args:
@@ -344,7 +342,7 @@ class MapStagingArea(BaseStagingArea):
         )
         return key_tensor, self._given(op.outputs, numbers)
 
-    def peek(self, key: TensorLike, indices: TensorLike | None = None, name: str | None = None) -> Any:
+    def peek(self, key: TensorLike, indices: Any = None, name: str | None = None) -> Any:
         """Return an element, or some of its components, without taking it out, and wait until it is complete.
 
         Args:

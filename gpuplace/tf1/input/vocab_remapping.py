@@ -154,8 +154,7 @@ def _remapping(
 
 @compute("LoadAndRemapMatrix")
 def _matrix(
-    xp: ArrayModule, ckpt_path: Any, old_tensor_name: Any, row_remapping: Any, col_remapping: Any,
-    initializing_values: Any, *,
+    xp: Any, ckpt_path: Any, old_tensor_name: Any, row_remapping: Any, col_remapping: Any, initializing_values: Any, *,
     num_rows: int, num_cols: int, max_rows_in_memory: int,
 ) -> Any:  # fmt: skip
     from gpuplace.files.checkpoints.reader import open_checkpoint

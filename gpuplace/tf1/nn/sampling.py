@@ -35,7 +35,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
+from gpuplace.typing import Array, DTypeLike, TensorLike
 
 __all__ = [
     "all_candidate_sampler", "compute_accidental_hits", "log_uniform_candidate_sampler", "nce_loss",
@@ -322,7 +322,7 @@ def drawn(
 
 @compute("UniformCandidateSampler", "LogUniformCandidateSampler", fresh=True, own_state=True)
 def _candidates(
-    xp: ArrayModule,
+    xp: Any,
     true_classes: Array,
     *,
     num_true: int,
@@ -348,7 +348,7 @@ def _require_true(true_classes: Any, num_true: int) -> None:
 
 
 @compute("AllCandidateSampler", fresh=True)
-def _all_candidates(xp: ArrayModule, true_classes: Array, *, num_true: int, num_sampled: int) -> Any:
+def _all_candidates(xp: Any, true_classes: Array, *, num_true: int, num_sampled: int) -> Any:
     _require_true(true_classes, num_true)
     ones = xp.ones(true_classes.shape, xp.float32)
     return xp.arange(num_sampled, dtype=xp.int64), ones, xp.ones(num_sampled, xp.float32)
@@ -370,9 +370,7 @@ shape_function("AllCandidateSampler")(_candidates_shape)
 
 
 @compute("ComputeAccidentalHits", fresh=True)
-def _accidental_hits(
-    xp: ArrayModule, true_classes: Array, sampled_candidates: Array, *, num_true: int
-) -> Any:
+def _accidental_hits(xp: Any, true_classes: Array, sampled_candidates: Array, *, num_true: int) -> Any:
     if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
         raise InvalidArgumentError.of("true_candidates must be a batch_size * num_true matrix")
     if sampled_candidates.ndim != 1:

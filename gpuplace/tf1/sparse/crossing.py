@@ -20,7 +20,6 @@ from gpuplace.numerics.fingerprints import fingerprint64
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
-from gpuplace.typing import ArrayModule
 
 _DEFAULT_HASH_KEY = 0xDECAFCAFFE
 _FACTOR = 0xC6A4A7935BD1E995
@@ -102,8 +101,7 @@ def _text_or_int64(tensor: Any) -> Any:
 
 @compute("SparseCross", slow=True)
 def _sparse_cross(
-    xp: ArrayModule, indices: Sequence[Any], values: Sequence[Any], shapes: Sequence[Any],
-    dense_inputs: Sequence[Any], *,
+    xp: Any, indices: Sequence[Any], values: Sequence[Any], shapes: Sequence[Any], dense_inputs: Sequence[Any], *,
     hashed_output: bool, num_buckets: int, hash_key: int, out_type: Any, internal_type: Any,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     for at, held, shape in zip(indices, values, shapes, strict=True):

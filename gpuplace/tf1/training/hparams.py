@@ -14,8 +14,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpuplace.typing import TensorLike
-
 __all__ = ["HParams", "parse_values"]
 
 _ASSIGNMENT = re.compile(
@@ -90,7 +88,7 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
     return parsed
 
 
-def _cast(name: str, value_type: type, value: TensorLike) -> Any:
+def _cast(name: str, value_type: type, value: Any) -> Any:
     """Return a value as the type of a hyperparameter."""
     if isinstance(value, value_type) and (value_type is bool) == isinstance(value, bool):
         return value
@@ -125,7 +123,7 @@ class HParams:
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
-    def add_hparam(self, name: str, value: TensorLike) -> None:
+    def add_hparam(self, name: str, value: Any) -> None:
         """Add a hyperparameter.
 
         Args:
@@ -145,7 +143,7 @@ class HParams:
             self._hparam_types[name] = (type(value), False)
         setattr(self, name, value)
 
-    def set_hparam(self, name: str, value: TensorLike) -> None:
+    def set_hparam(self, name: str, value: Any) -> None:
         """Set the value of a hyperparameter, which keeps its type.
 
         Args:

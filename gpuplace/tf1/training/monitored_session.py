@@ -548,7 +548,7 @@ class _RecoverableSession(_WrappedSession):
         self._sess_creator = sess_creator
         super().__init__(self._make())
 
-    def _make(self) -> _CoordinatedSession:
+    def _make(self) -> Any:
         while True:
             try:
                 return self._sess_creator.create_session()
@@ -576,9 +576,7 @@ class _RecoverableSession(_WrappedSession):
                 tf_logging.info(_RUN_FAILED, error)
                 self.close()
 
-    def run(
-        self, fetches: Any, feed_dict: FeedDict | None = None, options: Any = None, run_metadata: Any = None
-    ) -> Any:
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         return self._again(
             lambda session: session.run(
                 fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
@@ -639,9 +637,7 @@ class _HookedSession(_WrappedSession):
     def _check_stop(self) -> bool:
         return self._should_stop
 
-    def run(
-        self, fetches: Any, feed_dict: FeedDict | None = None, options: Any = None, run_metadata: Any = None
-    ) -> Any:
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)

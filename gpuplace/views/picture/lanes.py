@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.typing import PlacementLike
 from gpuplace.views.picture.drawing import Box, Drawing, link_of, links_of
 from gpuplace.views.picture.outline import outline
 from gpuplace.views.picture.scene import BAR, face_values
@@ -91,7 +90,7 @@ def whole_of(identity: str) -> str:
     return identity.partition("~")[0]
 
 
-def scene(sheet: Sheet, placement: PlacementLike) -> dict[str, Any]:
+def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
     """Return the input of ``gpuplace/web/drawing/lanes.js`` for JSON.
 
     Args:
@@ -128,7 +127,7 @@ def scene(sheet: Sheet, placement: PlacementLike) -> dict[str, Any]:
     }
 
 
-def _lanes(drawing: Drawing, placement: PlacementLike) -> list[tuple[str, dict[str, Any]]]:
+def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return devices with the looks of their lanes; nodes without a device come last."""
     lanes = []
     for row in sorted(device_rows(placement), key=lambda row: device_style(row.device).order):

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpuplace.typing import PlacementLike
 from gpuplace.views.tables.palette import INK, LIGHT, device_label, device_style
 from gpuplace.views.tables.placement_view import view_of
 from gpuplace.views.tables.rows import mapping_cells, node_rows
@@ -32,7 +31,7 @@ class Raw(str):
     """Text that is already HTML."""
 
 
-def escape(value: object) -> str:
+def escape(value: Any) -> str:
     """Return a value as HTML text; "" for None."""
     if isinstance(value, Raw):
         return value
@@ -101,7 +100,7 @@ def node_table(placement: Any, *, limit: int | None = _LIMIT) -> str:
     return table(RULES["tables"]["nodes"], rows, more=count - shown)
 
 
-def summary(placement: PlacementLike) -> str:
+def summary(placement: Any) -> str:
     """Return chips with node counts, then copies and errors."""
     view = view_of(placement)
     chips = " ".join(

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gpuplace.typing import PlacementLike
 from gpuplace.views.tables.palette import device_label
 from gpuplace.views.tables.placement_view import CopyRow, view_of
 from gpuplace.views.tables.scopes import scope_tree
@@ -96,7 +95,7 @@ def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[No
         )
 
 
-def device_rows(placement: PlacementLike) -> list[DeviceRow]:
+def device_rows(placement: Any) -> list[DeviceRow]:
     """Return rows of all devices of the machine; unknown values are None or empty."""
     view = view_of(placement)
     attributes = getattr(getattr(placement, "device_set", None), "by_name", {})
@@ -126,7 +125,7 @@ def device_rows(placement: PlacementLike) -> list[DeviceRow]:
     return rows
 
 
-def scope_rows(placement: PlacementLike, depth: int = 1) -> list[ScopeRow]:
+def scope_rows(placement: Any, depth: int = 1) -> list[ScopeRow]:
     """Return rows of the name scopes down to a depth, with the number of nodes on each device."""
     view = view_of(placement)
     tree = scope_tree(view)

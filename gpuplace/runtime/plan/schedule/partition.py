@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import (
@@ -39,7 +39,6 @@ from gpuplace.runtime.plan.schedule.constant_folding import Folded, Folder
 from gpuplace.runtime.plan.schedule.loop_frames import GOING_ON, LEAVING, Frame, Frames
 from gpuplace.runtime.plan.schedule.pruning import pruned_with_loops
 from gpuplace.runtime.plan.schedule.unused import used_operations
-from gpuplace.typing import Array
 
 
 def retval_name(tensor: Tensor, position: int) -> str:
@@ -110,7 +109,7 @@ class Step:
         self.op_type = "" if self.op is None else self.op.type if self.folded is None else "Const"
 
     @property
-    def constant_value(self) -> Array:
+    def constant_value(self) -> Any:
         """The array of a ``Const`` step, in host memory."""
         assert self.op is not None
         return self.op.attrs["value"].array if self.folded is None else self.folded.value

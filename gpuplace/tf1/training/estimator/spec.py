@@ -16,7 +16,6 @@ from gpuplace.ops.variables.variables import Variable
 from gpuplace.tf1.training.estimator.export_outputs import checked_export_outputs
 from gpuplace.tf1.training.scaffold import Scaffold
 from gpuplace.tf1.training.session_run_hook import SessionRunHook
-from gpuplace.typing import TensorLike
 
 __all__ = ["EstimatorSpec", "ModeKeys"]
 
@@ -129,7 +128,7 @@ def _train_op(train_op: Any, mode: str) -> Any:
     return train_op
 
 
-def _tensor(value: TensorLike, name: str) -> Any:
+def _tensor(value: Any, name: str) -> Any:
     if not isinstance(value, (Tensor, Variable)):
         raise TypeError(f"{name} must be Tensor, given: {value}")
     return value

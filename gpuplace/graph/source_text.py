@@ -27,6 +27,10 @@ class TraceableObject:
         self.filename = filename
         self.lineno = lineno
 
+    def copy_metadata(self) -> TraceableObject:
+        """Return the line without its object."""
+        return type(self)(None, self.filename, self.lineno)
+
 
 def source_text(filename: str, line: int) -> str:
     """Return ``file:line``, or ``In[3]:line`` for a line of a notebook's third cell."""

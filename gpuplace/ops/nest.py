@@ -24,12 +24,12 @@ from gpuplace.ops.composite import CompositeTensor, is_composite, is_spec
 from gpuplace.ops.sparse.sparse_tensor import SparseTensorValue
 
 
-def is_attrs(value: object) -> bool:
+def is_attrs(value: Any) -> bool:
     """Return whether a value's class was made by ``attrs``."""
     return hasattr(type(value), "__attrs_attrs__")
 
 
-def is_nested(value: object, opens_lists: bool = True) -> bool:
+def is_nested(value: Any, opens_lists: bool = True) -> bool:
     """Return whether a value has parts: a non-string sequence, a mapping, a dict view or an ``attrs`` object.
 
     Args:
@@ -77,12 +77,12 @@ def items(
     return list(enumerate(value))
 
 
-def _parts(value: object, opens_slices: bool, opens_lists: bool) -> list[Any] | None:
+def _parts(value: Any, opens_slices: bool, opens_lists: bool) -> list[Any] | None:
     pairs = items(value, opens_slices, opens_lists)
     return None if pairs is None else [part for _, part in pairs]
 
 
-def flatten(structure: object, opens_slices: bool = False, opens_lists: bool = True) -> list[Any]:
+def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True) -> list[Any]:
     """Return the leaves of a structure; a single leaf gives a list of one.
 
     Args:
@@ -99,7 +99,7 @@ def flatten(structure: object, opens_slices: bool = False, opens_lists: bool = T
         raise ValueError("The structure is nested too deeply: does a list or dict contain itself?") from None
 
 
-def _flatten(structure: object, opens_slices: bool, opens_lists: bool) -> list[Any]:
+def _flatten(structure: Any, opens_slices: bool, opens_lists: bool) -> list[Any]:
     parts = _parts(structure, opens_slices, opens_lists)
     if parts is None:
         return [structure]
@@ -123,7 +123,7 @@ def pack_sequence_as(
     return _packed(structure, iter(flat), opens_slices, opens_lists)
 
 
-def _packed(structure: object, leaves: Iterator[Any], opens_slices: bool, opens_lists: bool) -> Any:
+def _packed(structure: Any, leaves: Iterator[Any], opens_slices: bool, opens_lists: bool) -> Any:
     parts = _parts(structure, opens_slices, opens_lists)
     if parts is None:
         return next(leaves)
@@ -150,7 +150,7 @@ def like(structure: Any, parts: list[Any]) -> Any:
     return type(structure)(parts)
 
 
-def is_same_type(first: object, second: object) -> bool:
+def is_same_type(first: Any, second: Any) -> bool:
     """Return whether two structures have the same type. Equal named tuples, lists, and mappings match.
 
     >>> from collections import namedtuple
@@ -170,8 +170,8 @@ def is_same_type(first: object, second: object) -> bool:
 
 
 def assert_same_structure(
-    first: object,
-    second: object,
+    first: Any,
+    second: Any,
     check_types: bool = True,
     opens_slices: bool = False,
     opens_lists: bool = True,
@@ -212,7 +212,7 @@ class _Dot:
 _DOT = _Dot()
 
 
-def _shown(value: object) -> str:
+def _shown(value: Any) -> str:
     return f"type={type(value).__name__} str={value}"
 
 
@@ -232,7 +232,7 @@ def check_specs(first: Any, second: Any) -> None:
         ) from None
 
 
-def is_value_and_spec(first: object, second: object) -> bool:
+def is_value_and_spec(first: Any, second: Any) -> bool:
     """Return whether one argument is a composite value and the other a spec of such values.
 
     Args:

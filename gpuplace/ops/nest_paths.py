@@ -52,8 +52,8 @@ Path = tuple[Any, ...]
 
 
 def assert_shallow_structure(
-    shallow_tree: object,
-    input_tree: object,
+    shallow_tree: Any,
+    input_tree: Any,
     check_types: bool = True,
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
@@ -127,8 +127,8 @@ def _up_to(shallow: Any, deep: Any, opens_slices: bool, path: Path = ()) -> Iter
 
 
 def flatten_with_tuple_paths_up_to(
-    shallow_tree: object,
-    input_tree: object,
+    shallow_tree: Any,
+    input_tree: Any,
     check_types: bool = True,
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
@@ -152,8 +152,8 @@ def flatten_with_tuple_paths_up_to(
 
 
 def flatten_up_to(
-    shallow_tree: object,
-    input_tree: object,
+    shallow_tree: Any,
+    input_tree: Any,
     check_types: bool = True,
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
@@ -179,7 +179,7 @@ def flatten_up_to(
 
 
 def map_structure_with_tuple_paths_up_to(
-    shallow_tree: object, func: Callable[..., Any], *inputs: Any, **kwargs: Any
+    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
     """Apply a function to each path of a shallow structure and the parts of deeper structures there.
 
@@ -209,7 +209,7 @@ def map_structure_with_tuple_paths_up_to(
     return pack_sequence_as(shallow_tree, leaves, expand_composites)
 
 
-def map_structure_up_to(shallow_tree: object, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
     """Apply a function to the parts of deeper structures at the leaves of a shallow one.
 
     >>> map_structure_up_to([None, None], len, [[1, 2, 3], [4]])
@@ -283,7 +283,7 @@ def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[Pat
         yield path
 
 
-def flatten_with_tuple_paths(structure: object, expand_composites: bool = False) -> list[tuple[Path, Any]]:
+def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[Path, Any]]:
     """Return the leaves of a structure with their paths.
 
     Args:
@@ -294,7 +294,7 @@ def flatten_with_tuple_paths(structure: object, expand_composites: bool = False)
 
 
 def flatten_with_joined_string_paths(
-    structure: object, separator: str = "/", expand_composites: bool = False
+    structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
     """Return the leaves of a structure with their paths as strings.
 
@@ -337,7 +337,7 @@ def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
 
 
 def get_traverse_shallow_structure(
-    traverse_fn: Callable[[Any], Any], structure: object, expand_composites: bool = False
+    traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
 ) -> Any:
     """Return a structure of bools: how far a function wants another structure opened.
 

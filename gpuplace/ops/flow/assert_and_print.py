@@ -132,7 +132,7 @@ def _print_grad(op: Operation, *grad: Tensor) -> list[Tensor | None]:
     return [grad[0], *[None] * (len(op.inputs) - 1)]
 
 
-def formatted(array: Array, entries: int) -> str:
+def formatted(array: Any, entries: int) -> str:
     """Return an array in the format of ``tf.print``, with ``entries`` elements at each end of an axis, all if negative.
 
     >>> import numpy as np
@@ -154,7 +154,7 @@ def formatted(array: Array, entries: int) -> str:
     return _bracketed(array, show, array.size if entries < 0 else entries, array.ndim)
 
 
-def _bracketed(array: Array, show: Callable[[Any], Any], entries: int, rank: int) -> str:
+def _bracketed(array: Any, show: Callable[[Any], Any], entries: int, rank: int) -> str:
     if not array.ndim:
         return str(show(array.item()))
     outer = rank - array.ndim
@@ -170,7 +170,7 @@ def _bracketed(array: Array, show: Callable[[Any], Any], entries: int, rank: int
     return f"[{gap.join([*first, *middle, *last])}]"
 
 
-def _quoted(value: object) -> str:
+def _quoted(value: Any) -> str:
     """Return a string in quotation marks, with C escapes."""
     data = value if isinstance(value, bytes) else str(value).encode()
     special = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}

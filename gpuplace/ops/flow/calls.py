@@ -31,7 +31,7 @@ from gpuplace.ops.gradients.gradients import symbolic_gradients
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, new_list
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import Array, ArrayModule, Graph
+from gpuplace.typing import Array, ArrayModule
 
 _PYTHON_GRADIENTS = ("python_gradients",)
 """Collection in which a graph keeps its calls with Python gradients, and their gradient functions."""
@@ -117,7 +117,7 @@ def partitioned_call(
 
 
 @shape_function("PartitionedCall", "StatefulPartitionedCall")
-def _not_known(op: Operation) -> tuple[TensorShape, ...]:
+def _not_known(op: Operation) -> Any:
     return (TensorShape(None),) * len(op.attrs["Tout"])
 
 
@@ -150,7 +150,7 @@ def _called(function: str, tensors: Sequence[Any], ctx: KernelContext) -> Any:
 
 
 @compute("PartitionedCall", "StatefulPartitionedCall")
-def _call(xp: ArrayModule, *args: Any, ctx: KernelContext) -> Array:
+def _call(xp: Any, *args: Any, ctx: KernelContext) -> Any:
     """Call a function. Nodes named after the function pass tensors one by one, others as a list."""
     if ctx.op.type in ctx.op.graph.functions:
         return _called(ctx.op.type, args, ctx)
@@ -174,7 +174,7 @@ def _symbolic_gradient(xp: ArrayModule, input: list[Any], *, f: Any, ctx: Kernel
     return results
 
 
-def _derived(graph: Graph, name: str) -> FunctionBody:
+def _derived(graph: Any, name: str) -> FunctionBody:
     """Return a function from another function's arguments and result gradients to the argument gradients."""
     body: FunctionBody = above("gpuplace.graphdef.function_def", "body_of")(graph, name)
     with body.graph.as_default():

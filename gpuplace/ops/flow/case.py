@@ -126,7 +126,7 @@ def switch_case(
     branch_fns: Any,
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
-) -> Tensor:
+) -> Any:
     """Return the result of the function with an index.
 
     >>> import gpuplace as tf

@@ -147,7 +147,7 @@ class CondContext(ControlFlowContext):
         if self.outer_context is not None:
             self.outer_context.AddInnerOp(op)
 
-    def _result(self, value: object) -> Tensor:
+    def _result(self, value: Any) -> Any:
         """Return a result of the branch as a tensor that is only live in this branch."""
         if isinstance(value, Operation):
             return control.with_dependencies([value], self.pivot)
@@ -176,7 +176,7 @@ class CondContext(ControlFlowContext):
         return returned, tensors
 
 
-def flow_of(value: object) -> Any:
+def flow_of(value: Any) -> Any:
     """Return the flow of a tensor array; other values unchanged."""
     return value.flow if hasattr(value, "flow") and hasattr(value, "with_flow") else value
 
@@ -190,7 +190,7 @@ def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
 
 
 def _with_equal_positions(
-    structure: object, ours: Sequence[Tensor], theirs: Sequence[Tensor]
+    structure: Any, ours: Sequence[Tensor], theirs: Sequence[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the results of two branches; slice positions become int64 if they are int64 in either branch."""
     flags: list[bool] = []
@@ -208,7 +208,7 @@ def _with_equal_positions(
     return [first for first, _ in pairs], [second for _, second in pairs]
 
 
-def _only(result: object) -> Any:
+def _only(result: Any) -> Any:
     return result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
 
 

@@ -40,7 +40,7 @@ def is_loop_invariant(op: Operation) -> bool:
     return is_enter(op) and bool(op.attrs["is_constant"])
 
 
-def switch(data: TensorLike, pred: Any, name: str | None = None) -> list[Tensor]:
+def switch(data: TensorLike, pred: Any, name: str | None = None) -> Any:
     """Return the outputs for false and true of a ``Switch``.
 
     Args:
@@ -56,7 +56,7 @@ def switch(data: TensorLike, pred: Any, name: str | None = None) -> list[Tensor]
         return apply_op("Switch", scope, data=tensor, pred=convert_to_tensor(pred, name="pred")).outputs
 
 
-def colocated_switch(data: TensorLike, pred: Tensor, name: str = "Switch") -> list[Tensor]:
+def colocated_switch(data: TensorLike, pred: Tensor, name: str = "Switch") -> Any:
     """Return the outputs of a ``Switch`` that is placed with its data; for a reference, of a ``RefSwitch``.
 
     Args:
@@ -74,7 +74,7 @@ def colocated_switch(data: TensorLike, pred: Tensor, name: str = "Switch") -> li
         return switch(tensor, pred, name)
 
 
-def merge(inputs: list[Any], name: str | None = None) -> list[Tensor]:
+def merge(inputs: list[Any], name: str | None = None) -> Any:
     """Return the live input, and its index.
 
     Args:

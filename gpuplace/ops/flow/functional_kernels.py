@@ -26,7 +26,7 @@ from gpuplace.shapes import UNKNOWN_SHAPE, brackets
 from gpuplace.typing import Array, ArrayModule
 
 
-def is_true(value: Array) -> bool:
+def is_true(value: Any) -> bool:
     """Return whether a value counts as true: a non-zero or non-empty scalar, or any other tensor with elements.
 
     Args:

@@ -26,7 +26,7 @@ from gpuplace.typing import TensorLike
 
 
 @gradient("Switch", "RefSwitch")
-def _switch_grad(op: Operation, *grad: Any) -> tuple[Tensor | None, ...]:
+def _switch_grad(op: Operation, *grad: Any) -> Any:
     """Gradient of a switch. A loop's switch is visited twice: first to make the merge, then to close the loop to it."""
     context = context_of(op)
     if isinstance(context, WhileContext):
@@ -51,7 +51,7 @@ def _switch_grad(op: Operation, *grad: Any) -> tuple[Tensor | None, ...]:
     return merge([if_false, if_true])[0], None
 
 
-def _merged(grads: Any, name: str) -> Tensor:
+def _merged(grads: Any, name: str) -> Any:
     """Return the gradient of the branch that was taken, as slices if one of them is."""
     if all(isinstance(grad, Tensor) for grad in grads):
         return merge(list(grads), name=name)[0]
@@ -71,7 +71,7 @@ def _as_slices(grad: Tensor) -> IndexedSlices:
 
 
 @gradient("Merge", "RefMerge")
-def _merge_grad(op: Operation, grad: TensorLike, _: object) -> list[Tensor]:
+def _merge_grad(op: Operation, grad: TensorLike, _: Any) -> Any:
     context = output_context(op.inputs[0].op)
     building = building_context(get_default_graph())
     if isinstance(context, WhileContext):

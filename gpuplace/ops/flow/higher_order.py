@@ -175,7 +175,7 @@ def _fold(
             i -= 1
             return [i, fn(total, row(i))]
 
-        def goes_on(i: Tensor, _: object) -> Any:
+        def goes_on(i: Tensor, _: Any) -> Any:
             return i < count if is_left else i > 0
 
         return while_loop(
@@ -322,7 +322,7 @@ def scan(
 
         start = count - 1 - done if reverse else done
 
-        def goes_on(i: Tensor, _: object, __: Any) -> Any:
+        def goes_on(i: Tensor, _: Any, __: Any) -> Any:
             return i >= 0 if reverse else i < count
 
         _, _, results = while_loop(

@@ -38,7 +38,7 @@ def _control_trigger(xp: ArrayModule) -> Any:
 
 
 @shape_function("Enter", "RefEnter")
-def _enter_shape(op: Operation) -> tuple[TensorShape, ...]:
+def _enter_shape(op: Operation) -> Any:
     """Return the shape; loop variables may change their shape."""
     return (op.inputs[0].shape if op.attrs["is_constant"] else UNKNOWN_SHAPE,)
 

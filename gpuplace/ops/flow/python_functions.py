@@ -179,7 +179,7 @@ def _py_func(xp: ArrayModule, input: list[Any], *, token: bytes, Tout: Any) -> A
     return arrays if len(arrays) != 1 else arrays[0]
 
 
-def _result(value: object) -> np.ndarray[Any, Any]:
+def _result(value: Any) -> np.ndarray[Any, Any]:
     """Return a function's result as a new array; Python numbers become float64 and int64.
 
     Raises:

@@ -32,7 +32,7 @@ class _Stack:
         self._most = most
         self._tensors: list[Any] = []
 
-    def push(self, value: object) -> None:
+    def push(self, value: Any) -> None:
         if 0 <= self._most <= len(self._tensors):
             raise InvalidArgumentError.of(f"Stack[{self.name}] overflowed its max_size ({self._most})")
         self._tensors.append(value)
@@ -47,7 +47,7 @@ class _Stack:
 
 
 @compute("StackV2", "Stack")
-def _stack(xp: ArrayModule, max_size: Any = -1, *, stack_name: bytes, ctx: KernelContext) -> Any:
+def _stack(xp: Any, max_size: Any = -1, *, stack_name: bytes, ctx: KernelContext) -> Any:
     name = f"{stack_name.decode() or ctx.op.name}_{next(_numbers)}"
     stack = _Stack(name, int(max_size))
     return ResourceHandle(ctx.device, "_tensor_stacks", name, "N10tensorflow5StackE", stack)
@@ -71,7 +71,7 @@ def _close(xp: ArrayModule, handle: Any) -> Any:
 
 
 @shape_function("StackV2", "Stack")
-def _stack_shape(op: Operation) -> tuple[TensorShape, ...]:
+def _stack_shape(op: Operation) -> Any:
     """Return shapes for reference and resource handles alike, as TensorFlow does."""
     return (TensorShape.of((2,)),)
 

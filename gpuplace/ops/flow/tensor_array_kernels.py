@@ -168,7 +168,7 @@ _FLOW = np.zeros((), np.float32)
 @compute("TensorArrayV3")
 def _make(
     xp: Any,
-    size: Array,
+    size: Any,
     *,
     dtype: Any,
     element_shape: Any,
@@ -177,7 +177,7 @@ def _make(
     identical_element_shapes: bool,
     tensor_array_name: bytes,
     ctx: KernelContext,
-) -> tuple[Array | ResourceHandle, ...]:
+) -> Any:
     if size.ndim:
         raise InvalidArgumentError.of(
             f"TensorArray size must be scalar, but had shape: {brackets(size.shape)}"
@@ -204,12 +204,12 @@ def _gradient(xp: ArrayModule, handle: Any, flow_in: Any, *, source: bytes, ctx:
 
 
 @compute("TensorArrayReadV3")
-def _read(xp: ArrayModule, handle: Any, index: Any, flow_in: Array) -> Array:
+def _read(xp: Any, handle: Any, index: Any, flow_in: Array) -> Any:
     return handle.resource.read(xp, int(index))
 
 
 @compute("TensorArrayWriteV3")
-def _write(xp: ArrayModule, handle: Any, index: Any, value: Array, flow_in: Array) -> Array:
+def _write(xp: Any, handle: Any, index: Any, value: Any, flow_in: Array) -> Array:
     handle.resource.write(xp, int(index), value)
     return flow_in
 
@@ -249,7 +249,7 @@ def _scatter(xp: ArrayModule, handle: Any, indices: Array, value: Array, flow_in
 
 
 @compute("TensorArrayConcatV3")
-def _concat(xp: ArrayModule, handle: Any, flow_in: Array, *, element_shape_except0: Any) -> Any:
+def _concat(xp: Any, handle: Any, flow_in: Array, *, element_shape_except0: Any) -> Any:
     array = handle.resource
     values = [array.read(xp, index) for index in range(len(array.elements))]
     lengths = np.array([len(value) for value in values], np.int64)
@@ -293,7 +293,7 @@ def _split(xp: ArrayModule, handle: Any, value: Array, lengths: Array, flow_in: 
 
 
 @compute("TensorArraySizeV3")
-def _size(xp: ArrayModule, handle: Any, flow_in: Array) -> Array:
+def _size(xp: ArrayModule, handle: Any, flow_in: Array) -> Any:
     return np.asarray(len(handle.resource.elements), np.int32)
 
 
@@ -309,7 +309,7 @@ _HANDLE = TensorShape.of((2,))
 
 
 @shape_function("TensorArrayV3")
-def _make_shape(op: Operation) -> tuple[TensorShape, ...]:
+def _make_shape(op: Operation) -> Any:
     return _HANDLE, SCALAR_SHAPE
 
 

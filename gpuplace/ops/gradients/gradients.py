@@ -155,7 +155,7 @@ def _cast_back(op: Operation, grad: Tensor) -> Tensor:
     return grad if grad.dtype == source else new("Cast", x=grad, DstT=source)
 
 
-def _as_list(value: object) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -371,7 +371,7 @@ def _is_trainable(dtype: Any) -> bool:
     return bool(base.is_floating or base.is_complex or base.is_handle)
 
 
-def _handle_or_self(value: object) -> Tensor:
+def _handle_or_self(value: Any) -> Tensor:
     if isinstance(value, ResourceVariable):
         return value.handle
     if not isinstance(value, Tensor):

@@ -77,7 +77,7 @@ def _vectors(*parts: Any) -> list[Tensor | None]:
     return vectors
 
 
-def joined_sizes(first: object, second: object) -> Any:
+def joined_sizes(first: Any, second: Any) -> Any:
     """Return the sizes of ``first`` followed by those of ``second``, as a tensor; each may be a tensor.
 
     Raises:
@@ -89,7 +89,7 @@ def joined_sizes(first: object, second: object) -> Any:
     return joining.concat(parts, 0)
 
 
-def known_sizes(first: object, second: object) -> TensorShape:
+def known_sizes(first: Any, second: Any) -> TensorShape:
     """Return the static sizes of ``first`` followed by those of ``second``; adds constants, as TensorFlow does."""
     _vectors(first, second)
     left, right = (_static_sizes(part) for part in (first, second))

@@ -61,7 +61,7 @@ def _batch_size(inputs: Sequence[Tensor]) -> Any:
     return reshaping.shape(inputs[0])[1]
 
 
-def _state_dtype(dtype: Any, state: object) -> Any:
+def _state_dtype(dtype: Any, state: Any) -> Any:
     if dtype is not None:
         return dtype
     types = [leaf.dtype for leaf in nest.flatten(state)]

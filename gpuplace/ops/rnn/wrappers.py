@@ -226,7 +226,7 @@ class DropoutWrapper(_Wrapper):
         self._noise["state"] = self._by_leaf(self.cell.state_size, "state", noise)
         self._noise["output"] = self._by_leaf(self.cell.output_size, "output", noise)
 
-    def _by_leaf(self, structure: Any, salt: str, make: Callable[[Any, Any], Any]) -> LSTMStateTuple | Tensor:
+    def _by_leaf(self, structure: Any, salt: str, make: Callable[[Any, Any], Any]) -> Any:
         """Apply ``make`` to each leaf and its seed."""
         leaves = nest.flatten(structure)
         results = [make(leaf, self._seed_of(salt, number)) for number, leaf in enumerate(leaves)]

@@ -26,14 +26,14 @@ class Backend(Protocol):
     owns_arrays: bool
     """Whether its array class differs from the host's."""
 
-    def from_host(self, value: object) -> Any:
+    def from_host(self, value: Any) -> Any:
         """Return a copy in the device's memory."""
         ...
 
-    def to_host(self, value: object) -> Any:
+    def to_host(self, value: Any) -> Any:
         """Return a copy in host memory."""
         ...
 
-    def copier_from(self, sender: object) -> Callable[[Any], Any]:
+    def copier_from(self, sender: Any) -> Callable[[Any], Any]:
         """Return a function that copies arrays from another device of this kind."""
         ...

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuplace.errors import ResourceExhaustedError
-from gpuplace.typing import Array, ArrayModule, DTypeLike
+from gpuplace.typing import ArrayModule, DTypeLike
 
 _streams: dict[int, ComputeStream] = {}
 _lock = threading.Lock()
@@ -45,17 +45,17 @@ class ComputeStream:
         """Return a context in which the GPU and one of its streams, by default this one, are current."""
         return Current(self.xp.cuda, self.device, self.stream if stream is None else stream)
 
-    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """Return a new array on the GPU."""
         return self._allocated(lambda: self.xp.empty(shape, dtype))
 
-    def contiguous(self, value: Array) -> Array:
+    def contiguous(self, value: Any) -> Any:
         """Return the array in C order: itself, or a copy that is queued with the kernels."""
         if value.flags.c_contiguous:
             return value
         return self._allocated(lambda: self.xp.ascontiguousarray(value))
 
-    def _allocated(self, make: Callable[[], Any]) -> Array:
+    def _allocated(self, make: Callable[[], Any]) -> Any:
         with self.current():
             try:
                 return make()

@@ -15,8 +15,7 @@ import ctypes
 import functools
 import os
 import platform
-
-from gpuplace.typing import Array
+from typing import Any
 
 KEPT_BYTES = 256 << 20
 """Maximum size in bytes of freed memory at the end of the heap that is kept."""
@@ -37,6 +36,6 @@ def keep_freed_memory() -> bool:
     return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST_BYTES)) and bool(mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES))
 
 
-def address_of(array: Array) -> int:
+def address_of(array: Any) -> int:
     """Return the address of a NumPy array's data."""
     return int(array.__array_interface__["data"][0])

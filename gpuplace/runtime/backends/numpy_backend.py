@@ -39,15 +39,15 @@ class NumpyBackend:
         self.memory = memory
         self.allocator_name = "cpu" if memory is None else memory.name
 
-    def from_host(self, value: object) -> Any:
+    def from_host(self, value: Any) -> Any:
         """Return a copy in the device's memory."""
         return value if self.memory is None else np.array(value)
 
-    def to_host(self, value: object) -> Any:
+    def to_host(self, value: Any) -> Any:
         """Return a copy in host memory."""
         return value if self.memory is None else np.array(value)
 
-    def copier_from(self, sender: object) -> Callable[[Any], Any]:
+    def copier_from(self, sender: Any) -> Callable[[Any], Any]:
         """Return a function that copies arrays from another device of this kind."""
         return np.array
 

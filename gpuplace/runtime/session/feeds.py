@@ -18,7 +18,6 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.runtime.session.fetches import composite_pairs, composite_parts
 from gpuplace.runtime.session.tensor_handle import TensorHandle
-from gpuplace.typing import Array
 
 
 class Feed:
@@ -40,7 +39,7 @@ class Feed:
         )
         self._sizes = tensor.shape.sizes
 
-    def convert(self, value: Any, key: Any) -> Array:
+    def convert(self, value: Any, key: Any) -> Any:
         """Return the value as an array of the tensor's type; an array of that type is not copied.
 
         Raises:
@@ -60,7 +59,7 @@ class Feed:
             )
         return value
 
-    def _converted(self, value: object, key: object) -> Array:
+    def _converted(self, value: Any, key: Any) -> Any:
         if isinstance(value, TensorHandle):
             value = value.eval()
         if isinstance(value, Tensor):
@@ -91,7 +90,7 @@ class Feed:
             return False
 
 
-def feedable(graph: Graph, key: object) -> Tensor:
+def feedable(graph: Graph, key: Any) -> Tensor:
     """Return the tensor for a key of a feed dict.
 
     Raises:
@@ -108,7 +107,7 @@ def feedable(graph: Graph, key: object) -> Tensor:
     return tensor
 
 
-def feedable_parts(graph: Graph, key: object) -> list[Tensor]:
+def feedable_parts(graph: Graph, key: Any) -> list[Tensor]:
     """Return the tensors for a key of a feed dict: one, or those of an object of several tensors.
 
     Raises:
@@ -158,7 +157,7 @@ def flat_pairs(feed_dict: Any, release: str) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _leaves(value: object) -> list[Any]:
+def _leaves(value: Any) -> list[Any]:
     if not isinstance(value, tuple | list):
         return [value]
     return [leaf for item in value for leaf in _leaves(item)]

@@ -161,7 +161,7 @@ class Iterator(Trackable):
                 )
         return _make_iterator(dataset._variant_tensor, self._iterator_resource, scope)
 
-    def get_next(self, name: str | None = None) -> Tensor:
+    def get_next(self, name: str | None = None) -> Any:
         """Return the next element; one call is enough for all runs, each of which takes one element.
 
         Args:

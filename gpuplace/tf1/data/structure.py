@@ -127,12 +127,12 @@ def flat_shapes(spec: Any) -> list[TensorShape]:
     return [tensor_spec.shape for tensor_spec in flat_specs(spec)]
 
 
-def output_types(spec: Any) -> DType:
+def output_types(spec: Any) -> Any:
     """Return the types of an element, in its structure; for a dataset its spec."""
     return map_structure(lambda leaf: leaf._to_legacy_output_types(), spec)
 
 
-def output_shapes(spec: Any) -> TensorShape:
+def output_shapes(spec: Any) -> Any:
     """Return the shapes of an element, in its structure; for a dataset its spec."""
     return map_structure(lambda leaf: leaf._to_legacy_output_shapes(), spec)
 
@@ -142,7 +142,7 @@ def output_classes(spec: Any) -> Any:
     return map_structure(lambda leaf: leaf._to_legacy_output_classes(), spec)
 
 
-def spec_of(types: Any, shapes: Any = None, classes: TensorLike | None = None) -> TensorSpec:
+def spec_of(types: Any, shapes: Any = None, classes: TensorLike | None = None) -> Any:
     """Return the spec of elements with these types, shapes and classes.
 
     Args:
@@ -213,7 +213,7 @@ def normalised(element: Any) -> Any:
     return pack(element, leaves)
 
 
-def spec_of_value(value: Any) -> TensorSpec:
+def spec_of_value(value: Any) -> Any:
     """Return the spec of an element or of a function's result.
 
     Raises:
@@ -260,7 +260,7 @@ def to_rows(value: Any) -> list[Tensor]:
     return [tensor for leaf, part in pairs for tensor in leaf._to_batched_tensor_list(part)]
 
 
-def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Tensor:
+def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
     """Return the element that these tensors represent.
 
     Args:
@@ -273,9 +273,7 @@ def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Tensor:
     return _from_tensors(spec, tensors, lambda leaf, flat: leaf._from_compatible_tensor_list(flat))
 
 
-def _from_tensors(
-    spec: Any, tensors: Sequence[Tensor], make: Callable[[TypeSpec, list[Tensor]], Any]
-) -> Tensor:
+def _from_tensors(spec: Any, tensors: Sequence[Tensor], make: Callable[[TypeSpec, list[Tensor]], Any]) -> Any:
     leaves = flatten(spec)
     counts = [len(leaf._flat_tensor_specs) for leaf in leaves]
     if sum(counts) != len(tensors):

@@ -169,7 +169,7 @@ class Strategy:
 
     unwrap = experimental_local_results
 
-    def group(self, value: TensorLike, name: str | None = None) -> Operation:
+    def group(self, value: Any, name: str | None = None) -> Operation:
         """Return an operation that waits for all components.
 
         Args:

@@ -137,7 +137,7 @@ class ConcreteFunction:
         return self._func_graph.outputs
 
     @property
-    def structured_outputs(self) -> Tensor:
+    def structured_outputs(self) -> Any:
         """The results in their structure."""
         return self._func_graph.structured_outputs
 
@@ -221,7 +221,7 @@ class ConcreteFunction:
             [convert_to_tensor(arg, tensor.dtype) for arg, tensor in zip(arguments, wanted, strict=True)]
         )
 
-    def call_flat(self, tensors: Sequence[Tensor]) -> Tensor:
+    def call_flat(self, tensors: Sequence[Tensor]) -> Any:
         """Add a call.
 
         Args:
@@ -235,7 +235,7 @@ class ConcreteFunction:
             return results if self.structured_outputs is None else self.structured_outputs
         return packed_tensors(self.structured_outputs, results)
 
-    def add_call(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+    def add_call(self, tensors: Sequence[Tensor]) -> Any:
         """Return the results of a new call as a list; the operation if it has none.
 
         Args:

@@ -96,7 +96,7 @@ class Function:
     def _of(self, python_function: Callable[..., Any]) -> Function:
         return Function(python_function, self._name, self._input_signature, self._attributes)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Add a call.
 
         Args:
@@ -215,7 +215,7 @@ def _as_spec(value: Any, spec: TensorSpec) -> Any:
     return _DeclaredTensor(tensor, spec)
 
 
-def _with_tensors(value: Any) -> Tensor:
+def _with_tensors(value: Any) -> Any:
     return convert_to_tensor(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 

@@ -174,7 +174,7 @@ def _resource_variables() -> Any:
         scope.set_use_resource(before)
 
 
-def _tensor(value: Any, function: Any) -> Tensor:
+def _tensor(value: Any, function: Any) -> Any:
     if isinstance(value, (IndexedSlices, SparseTensor)) or hasattr(value, "with_flow"):
         return value
     try:
@@ -196,7 +196,7 @@ def flat_tensors(structure: Any) -> list[Tensor]:
     return [leaf.flow if hasattr(leaf, "with_flow") else leaf for leaf in leaves if leaf is not None]
 
 
-def packed_tensors(structure: Any, tensors: Sequence[Tensor]) -> Tensor:
+def packed_tensors(structure: Any, tensors: Sequence[Tensor]) -> Any:
     """Return tensors in the given structure.
 
     Args:

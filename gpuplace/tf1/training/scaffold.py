@@ -108,7 +108,7 @@ class Scaffold:
         return None if function is None else lambda session: function(self, session)
 
     @property
-    def init_op(self) -> Operation:
+    def init_op(self) -> Any:
         """The operation that initialises variables."""
         return self._init_op
 
@@ -118,17 +118,17 @@ class Scaffold:
         return self._init_feed_dict
 
     @property
-    def ready_op(self) -> Tensor:
+    def ready_op(self) -> Any:
         """A tensor with the names of uninitialised variables."""
         return self._ready_op
 
     @property
-    def ready_for_local_init_op(self) -> Tensor:
+    def ready_for_local_init_op(self) -> Any:
         """A tensor with the names of variables that must have values before ``local_init_op`` runs."""
         return self._ready_for_local_init_op
 
     @property
-    def local_init_op(self) -> Operation:
+    def local_init_op(self) -> Any:
         """The operation that runs in every new session."""
         return self._local_init_op
 
@@ -143,9 +143,7 @@ class Scaffold:
         return self._saver
 
     @staticmethod
-    def get_or_default(
-        arg_name: str, collection_key: str, default_constructor: Callable[[], Any]
-    ) -> Operation | Tensor | None:
+    def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
         """Return the element of a collection of the default graph; create and add it if the collection is empty.
 
         Args:

@@ -485,7 +485,7 @@ def _scatter_grad(op: Operation, flow: Tensor) -> Any:
 
 
 @gradient("TensorArrayConcatV3")
-def _concat_grad(op: Operation, grad: Tensor, _: object) -> Any:
+def _concat_grad(op: Operation, grad: Tensor, _: Any) -> Any:
     return None, _gradients_of(op, "dtype", op.inputs[1], grad).split(grad, op.outputs[1]).flow
 
 

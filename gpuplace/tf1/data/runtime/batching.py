@@ -45,7 +45,7 @@ def stacked(elements: Sequence[Element], is_fused: bool = False) -> tuple[Any, .
     return tuple([_stacked(number, values, is_fused) for number, values in components])
 
 
-def _stacked(number: int, values: Sequence[Any], is_fused: bool) -> Array:
+def _stacked(number: int, values: Sequence[Any], is_fused: bool) -> Any:
     first = values[0]
     if isinstance(first, Stage):
         datasets = np.empty(len(values), object)
@@ -206,7 +206,7 @@ def _fused(stage: Stage) -> Stage:
 
 
 @compute("OptimizeDataset")
-def _optimize(xp: ArrayModule, input_dataset: Stage, optimizations: Array) -> Passthrough:
+def _optimize(xp: ArrayModule, input_dataset: Stage, optimizations: Array) -> Any:
     """Apply the two optimizations that have an effect: one changes an order, one an error message."""
     names = optimizations.tolist()
     stage = input_dataset
@@ -223,7 +223,7 @@ def _batch(xp: ArrayModule, input_dataset: Any, batch_size: Any) -> Any:
 
 
 @compute("BatchDatasetV2")
-def _batch_v2(xp: ArrayModule, input_dataset: Any, batch_size: Array, drop_remainder: Array) -> Batch:
+def _batch_v2(xp: ArrayModule, input_dataset: Any, batch_size: Any, drop_remainder: Any) -> Any:
     return Batch(input_dataset, int(batch_size), bool(drop_remainder))
 
 

@@ -90,7 +90,7 @@ class RunningIterator:
             self._get_next = get_next
         return True
 
-    def take(self) -> tuple[Array, ...]:
+    def take(self) -> Any:
         """Return the next element.
 
         Raises:
@@ -139,7 +139,7 @@ def _make(
     output_types: Any,
     output_shapes: Any,
     ctx: KernelContext,
-) -> ResourceHandle:
+) -> Any:
     name = shared_name.decode() or ctx.op.name
     iterator = ctx.session.get_or_create(
         container.decode(), name, lambda: RunningIterator(output_types, output_shapes), ctx.device
@@ -254,7 +254,7 @@ def _check_shapes(iterator: RunningIterator, shapes: Sequence[TensorShape]) -> N
 
 @compute("ReduceDataset")
 def _reduce(
-    xp: ArrayModule,
+    xp: Any,
     input_dataset: Stage,
     initial_state: list[Any],
     other_arguments: list[Any],
@@ -299,7 +299,7 @@ def _cardinality(xp: ArrayModule, input_dataset: Stage) -> Array:
 @shape_function(
     "IteratorV2", "Iterator", "OneShotIterator", "IteratorToStringHandle", "IteratorFromStringHandleV2"
 )
-def _scalar(op: Operation) -> tuple[TensorShape, ...]:
+def _scalar(op: Operation) -> Any:
     return (SCALAR_SHAPE,) * max(1, len(op.op_def.outputs if op.op_def else ()))
 
 
@@ -310,7 +310,7 @@ shape_function("DatasetCardinality", "ExperimentalDatasetCardinality")(scalar_sh
 @shape_function(
     "IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement", "OptionalGetValue"
 )
-def _given(op: Operation) -> tuple[TensorShape, ...]:
+def _given(op: Operation) -> Any:
     shapes, types = op.attrs["output_shapes"], op.attrs["output_types"]
     if len(shapes) != len(types):
         raise ValueError(

@@ -423,7 +423,7 @@ def _map(
     f: Any,
     preserve_cardinality: bool,
     ctx: KernelContext,
-) -> Map:
+) -> Any:
     return Map(input_dataset, Call.of(ctx, f, other_arguments), preserve_cardinality)
 
 
@@ -523,7 +523,7 @@ def _parallel_interleave(
 
 @compute("ScanDataset", "ExperimentalScanDataset")
 def _scan(
-    xp: ArrayModule,
+    xp: Any,
     input_dataset: Any,
     initial_state: list[Any],
     other_arguments: list[Any],

@@ -96,12 +96,12 @@ def optional_of(value: Any) -> OptionalValue:
 
 
 @compute("OptionalFromValue")
-def _from_value(xp: ArrayModule, components: list[Any]) -> OptionalValue:
+def _from_value(xp: ArrayModule, components: list[Any]) -> Any:
     return OptionalValue(components)
 
 
 @compute("OptionalNone")
-def _none(xp: ArrayModule) -> OptionalValue:
+def _none(xp: ArrayModule) -> Any:
     return OptionalValue(None)
 
 

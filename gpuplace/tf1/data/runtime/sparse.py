@@ -19,11 +19,11 @@ from gpuplace.kernels.compute import compute
 from gpuplace.shapes import brackets
 from gpuplace.tf1.data.runtime.batching import Batch
 from gpuplace.tf1.data.runtime.stages import Element, Items, Stage, invalid
-from gpuplace.typing import Array, ArrayModule
+from gpuplace.typing import ArrayModule
 
 
 @compute("SparseTensorSliceDataset")
-def _slices(xp: ArrayModule, indices: Array, values: Any, dense_shape: Any) -> Any:
+def _slices(xp: ArrayModule, indices: Any, values: Any, dense_shape: Any) -> Any:
     for what, array, rank in (("indices", indices, 2), ("values", values, 1), ("shape", dense_shape, 1)):
         if array.ndim != rank:
             kind = "matrix" if rank == 2 else "vector"

@@ -687,7 +687,7 @@ class Directed(Stage):
 
 
 @compute("TensorDataset")
-def _tensors(xp: ArrayModule, components: list[Any]) -> Any:
+def _tensors(xp: Any, components: list[Any]) -> Any:
     return Tensors(components)
 
 
@@ -697,7 +697,7 @@ def _slices(xp: ArrayModule, components: list[Any]) -> Any:
 
 
 @compute("RangeDataset")
-def _range(xp: ArrayModule, start: Array, stop: Array, step: Array) -> Range:
+def _range(xp: ArrayModule, start: Any, stop: Any, step: Any) -> Any:
     return Range(int(start), int(stop), int(step))
 
 
@@ -754,7 +754,7 @@ def _directed(xp: ArrayModule, selector_input_dataset: Any, data_input_datasets:
 
 
 @compute("ModelDataset")
-def _model(xp: ArrayModule, input_dataset: Any) -> Passthrough:
+def _model(xp: ArrayModule, input_dataset: Any) -> Any:
     return Passthrough(input_dataset)
 
 

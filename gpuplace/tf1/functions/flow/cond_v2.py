@@ -40,7 +40,7 @@ from gpuplace.typing import TensorLike
 
 def cond_v2(
     pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = "cond"
-) -> Tensor:
+) -> Any:
     """``tf.cond`` as one ``If``.
 
     Args:
@@ -87,7 +87,7 @@ def _branch_graphs(
 
 def build_cond(
     pred: Tensor, branches: Sequence[FuncGraph], inputs: Sequence[Sequence[Tensor]], name: str | None = None
-) -> Tensor:
+) -> Any:
     """Add the ``If`` of two branches, which get the same arguments.
 
     Args:
@@ -115,7 +115,7 @@ def build_cond(
     )
 
 
-def _called(op_type: str, name: str | None, graphs: Sequence[FuncGraph], **arguments: Any) -> Tensor:
+def _called(op_type: str, name: str | None, graphs: Sequence[FuncGraph], **arguments: Any) -> Any:
     """Add a node that calls one of these branches, and return its results."""
     graph = get_default_graph()
     waiting = [op for branch in graphs for op in branch.control_captures]
@@ -129,7 +129,7 @@ def _called(op_type: str, name: str | None, graphs: Sequence[FuncGraph], **argum
 
 def indexed_case(
     branch_index: TensorLike, branch_fns: Sequence[Callable[[], Any]], name: str = "indexed_case"
-) -> Tensor:
+) -> Any:
     """``tf.switch_case`` as one ``Case``.
 
     Args:
@@ -159,7 +159,7 @@ def build_case(
     branches: Sequence[FuncGraph],
     inputs: Sequence[Sequence[Tensor]],
     name: str | None = None,
-) -> Tensor:
+) -> Any:
     """Add the ``Case`` of some branches, which get the same arguments.
 
     Args:

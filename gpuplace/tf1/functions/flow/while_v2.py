@@ -63,7 +63,7 @@ class _Variables:
         invariants = [None] * len(parts) if shape_invariants is None else nest.flatten(shape_invariants)
         self.shapes = shapes_of_parts(parts, invariants, self.tensors)
 
-    def packed(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+    def packed(self, tensors: Sequence[Tensor]) -> Any:
         """Return tensors in the structure of the variables."""
         return nest.pack_sequence_as(
             self.structure, with_flows(self._leaves, list(tensors)), opens_slices=True
@@ -87,7 +87,7 @@ def while_loop(
     name: str | None = None,
     return_same_structure: bool = True,
     back_prop: bool = True,
-) -> Tensor | list[Tensor]:
+) -> Any:
     """``tf.while_loop`` as one ``While``.
 
     Args:
@@ -140,7 +140,7 @@ def while_loop(
             add_control_dependencies=adds,
         )
 
-        def step(done: Tensor, most: Tensor, *args: Tensor) -> list[Tensor]:
+        def step(done: Tensor, most: Tensor, *args: Tensor) -> Any:
             for tensor in cond_graph.external_captures:  # the body has to have them in the same order
                 body_graph.capture(tensor)
             outputs = variables.flat(body(*variables.packed(args)))

@@ -21,7 +21,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import find_gradient as get_gradient_function
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.variables.variables import Variable
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import DTypeLike
 
 __all__ = [
     "EagerTensor", "Operation", "RegisterShape", "convert_to_tensor_or_composite",
@@ -181,7 +181,7 @@ def register_dense_tensor_like_type(tensor_type: type) -> None:
 
 
 def convert_to_tensor_or_composite(
-    value: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Any:
     """Return a value as a tensor; sparse tensors and ``IndexedSlices`` stay as they are.
 

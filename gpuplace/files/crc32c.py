@@ -26,8 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.typing import Array
-
 __all__ = ["crc32c", "mask", "unmask"]
 
 _POLYNOMIAL = 0x82F63B78
@@ -111,7 +109,7 @@ def _of_lanes(octets: Any, state: int) -> int:
 
 
 @functools.cache
-def _byte_tables() -> Array:
+def _byte_tables() -> Any:
     """Return the effect of a byte on the state, followed by 0 to 3 more bytes, [4, 256]."""
     values: Any = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -136,14 +134,14 @@ def _word_tables() -> tuple[Any, Any]:
     return first[values & 0xFF] ^ second[values >> 8], third[values & 0xFF] ^ last[values >> 8]
 
 
-def _moved(states: Array, level: int) -> Array:
+def _moved(states: Any, level: int) -> Any:
     """Return the states after ``2 ** level`` zeros."""
     first, second, third, last = _moves(level)
     return first[states & 0xFF] ^ second[states >> 8 & 0xFF] ^ third[states >> 16 & 0xFF] ^ last[states >> 24]
 
 
 @functools.cache
-def _moves(level: int) -> Array:
+def _moves(level: int) -> Any:
     """Return the effect of ``2 ** level`` zeros, at least four, on each byte of the state, [4, 256]."""
     values = np.arange(256, dtype=np.uint32)
     states = np.stack([values << np.uint32(8 * place) for place in range(4)])

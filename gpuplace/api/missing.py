@@ -65,7 +65,7 @@ ADVICE: Mapping[str, str] = {
     "distribute.experimental": "gpuplace has MirroredStrategy and OneDeviceStrategy: instead of others, place "
     "the copies with tf.device in a loop over the GPUs, or " + _WRITE,
     "enable_eager_execution": _GRAPHS,
-    "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
+    "enable_v2_behavior": "gpuplace has TensorFlow 1's behavior: leave the call out",
     "examples": "gpuplace only has tensorflow.examples.tutorials.mnist.input_data and mnist; load other arrays "
     "yourself, for example with np.load",
     "feature_column": _WRITE,

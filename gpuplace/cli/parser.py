@@ -61,7 +61,7 @@ _BATCH_HELP = "batch size: the value of the feeds' unknown first dimension, or o
 _DEFAULT_RELEASE = "GPUPLACE_RELEASE if set, otherwise the release that wrote the graph, otherwise 1.15"
 
 LOG_HELP = (
-    "; or a TensorFlow log, recognised by its content: it shows the recorded devices and is not placed again"
+    "; or a TensorFlow log, recognized by its content: it shows the recorded devices and is not placed again"
 )
 
 

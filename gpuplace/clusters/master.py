@@ -215,7 +215,7 @@ class ClusterSession:
         if self._is_renamed:
             isolated |= not self.config.experimental.share_session_state_in_clusterspec_propagation
         new_name = name if self._is_renamed else ""
-        config = b"" if self.config is None else _serialised(self.config)
+        config = b"" if self.config is None else _serialized(self.config)
         if self.is_local(name):
             assert self._local is not None
             task = self._local.task
@@ -561,12 +561,12 @@ def _merged(config: Any, server_config: bytes) -> Any:
     """Return a session's config with the config of its target's server, whose settings win, as in TensorFlow."""
     if not server_config:
         return config
-    merged = _parsed(b"" if config is None else _serialised(config))
+    merged = _parsed(b"" if config is None else _serialized(config))
     merged.MergeFromString(server_config)
     return merged
 
 
-def _serialised(config: Any) -> bytes:
+def _serialized(config: Any) -> bytes:
     return config.SerializeToString() if hasattr(config, "SerializeToString") else b""
 
 

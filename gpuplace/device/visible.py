@@ -71,7 +71,7 @@ def visible_gpus(gpus: Sequence[PhysicalGPU], environ: Mapping[str, str]) -> Vis
     """Apply CUDA_DEVICE_ORDER and CUDA_VISIBLE_DEVICES from ``environ``.
 
     Raises:
-        InvalidArgumentError: the value names a MIG instance, which is not modelled.
+        InvalidArgumentError: the value names a MIG instance, which is not modeled.
     """
     order = "PCI_BUS_ID" if environ.get(DEVICE_ORDER, "").strip() == "PCI_BUS_ID" else "FASTEST_FIRST"
     ordered = cuda_order(gpus, order)

@@ -182,7 +182,7 @@ def _finding(facts: StepFacts, trials: Trials, regions: list[_Region]) -> list[F
 
 
 def _gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """Return the GPU for each node: its own, or the GPU of most neighbours of all nodes."""
+    """Return the GPU for each node: its own, or the GPU of most neighbors of all nodes."""
     votes = Counter(
         int(facts.device[other])
         for node in nodes

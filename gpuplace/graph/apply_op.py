@@ -271,7 +271,7 @@ class _Call:
                 elif given is not None:
                     plain = attr.plain_value(given)
                     attrs[name] = (
-                        plain if plain is not None else normalise_attr(attr.attr, given, self.op_def.name)
+                        plain if plain is not None else normalize_attr(attr.attr, given, self.op_def.name)
                     )
         for name in signature.missing:
             if attrs[name] is NO_DEFAULT:
@@ -304,7 +304,7 @@ def _check_allowed(attr: AttrDef, types: list[DType], label: str) -> None:
             )
 
 
-def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
+def normalize_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
     """Return the Python form of an attribute value, checked against the attribute's definition.
 
     Raises:

@@ -110,7 +110,7 @@ class Graph(Collections):
         self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
         self.seed: int | None = None
         self.functions: dict[str, bytes] = {}
-        """Library functions: name -> serialised ``FunctionDef``."""
+        """Library functions: name -> serialized ``FunctionDef``."""
         self.function_bodies: dict[str, Any] = {}
         """Library functions: name -> graph of the function (``FunctionBody``), if it was built already."""
         self.gradient_functions: dict[str, str] = {}

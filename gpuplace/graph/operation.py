@@ -573,7 +573,7 @@ class Operation:
         index: position in the graph.
         controls: the operations of ``control_inputs``, not a copy.
         device_scopes: ``tf.device`` scopes around it, innermost first.
-        extra_fields: other serialised fields of an imported ``NodeDef`` (types inferred by newer releases, debug
+        extra_fields: other serialized fields of an imported ``NodeDef`` (types inferred by newer releases, debug
             information); empty for other operations.
 
     Args:

@@ -55,7 +55,7 @@ def function_bodies(functions: Mapping[str, Any]) -> Callable[[str], FunctionBod
 
 
 def stored_function_bodies(functions: Mapping[str, bytes]) -> Callable[[str], FunctionBody | None]:
-    """Return the same lookup for the serialised functions of a `Graph`."""
+    """Return the same lookup for the serialized functions of a `Graph`."""
     return _Decoded(lambda name: FunctionDef.FromString(functions[name]) if name in functions else None)
 
 

@@ -40,7 +40,7 @@ class NodeKind:
         op_def: signature of the op.
         attrs: attributes including defaults, without ``_class``.
         output_shapes: shapes that another program inferred, None if there are none.
-        extra_fields: other fields of the ``NodeDef``, serialised.
+        extra_fields: other fields of the ``NodeDef``, serialized.
     """
 
     __slots__ = (
@@ -182,7 +182,7 @@ _REMEMBERED = 1 << 10
 
 
 class _Lengths(dict[str, int]):
-    """Text -> size in a serialised node, after which the sorted attributes start."""
+    """Text -> size in a serialized node, after which the sorted attributes start."""
 
     def __missing__(self, text: str) -> int:
         length = self[text] = _length(text)
@@ -201,7 +201,7 @@ _CLASS_KEY = b"\n\x06_class"
 
 
 def _split_class(data: bytes) -> tuple[bytes, bytes | None]:
-    """Split serialised attributes into those without ``_class``, which differs between nodes, and ``_class``."""
+    """Split serialized attributes into those without ``_class``, which differs between nodes, and ``_class``."""
     if _CLASS_KEY not in data:
         return data, None
     at = 0

@@ -434,7 +434,7 @@ def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:
 
 
 def _check_depth(function: Any) -> None:
-    """Raise InvalidArgumentError for a function that could be serialised but not parsed again."""
+    """Raise InvalidArgumentError for a function that could be serialized but not parsed again."""
     try:
         FunctionDef.FromString(function.SerializeToString())
     except (DecodeError, EncodeError) as error:

@@ -127,13 +127,13 @@ class VariableStorage:
             function: may write to the value and return it if ``is_own``.
 
         Raises:
-            FailedPreconditionError: the variable is uninitialised.
+            FailedPreconditionError: the variable is uninitialized.
         """
         (value,) = change((self,), lambda values, are_own: (function(values[0], are_own[0]),))
         return value
 
     def reset(self) -> None:
-        """Drop the value: the variable becomes uninitialised."""
+        """Drop the value: the variable becomes uninitialized."""
         with self.lock:
             self._value = None
 
@@ -184,7 +184,7 @@ def change(
         *arguments: further arguments of ``function``.
 
     Raises:
-        FailedPreconditionError: a variable is uninitialised.
+        FailedPreconditionError: a variable is uninitialized.
     """
     ordered = storages
     if len(storages) > 2 or (len(storages) == 2 and id(storages[0]) > id(storages[1])):
@@ -398,7 +398,7 @@ class SessionResources:
         device: str = "",
         is_resource: bool = False,
     ) -> VariableStorage:
-        """Return the variable with a name, created uninitialised on first use.
+        """Return the variable with a name, created uninitialized on first use.
 
         Raises:
             InvalidArgumentError: it has another type, or the name belongs to another kind of resource.

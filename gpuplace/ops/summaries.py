@@ -88,7 +88,7 @@ def image(
     """Return a summary of the first images of a batch.
 
     Values of uint8 are shown unchanged. Others are scaled for each image: without negative values the largest becomes
-    white, otherwise 0 becomes the middle grey. Pixels with NaN or infinity are red.
+    white, otherwise 0 becomes the middle gray. Pixels with NaN or infinity are red.
 
     Args:
         name: name of the op. The tag is ``name/image`` for one image; for several they are ``name/image/0`` and so
@@ -359,7 +359,7 @@ def _image_summary(xp: ArrayModule, tag: Array, tensor: Array, *, max_images: in
     if tensor.ndim != 4 or tensor.shape[3] not in IMAGE_CHANNELS:
         raise InvalidArgumentError.of(
             f"Tensor must be 4-D with last dim 1, 3, or 4, not {_shown(tensor)}",
-            hint="a batch of greyscale images has the shape [batch, height, width, 1]: tf.expand_dims(tensor, -1)",
+            hint="a batch of grayscale images has the shape [batch, height, width, 1]: tf.expand_dims(tensor, -1)",
         )
     batch, height, width, depth = tensor.shape
     if batch and 0 in (height, width):

@@ -31,7 +31,7 @@ class Binding(Enum):
 
     @property
     def is_edge(self) -> bool:
-        """False for `_class` colocation, and for neighbours of a call that its function ties without an edge."""
+        """False for `_class` colocation, and for neighbors of a call that its function ties without an edge."""
         return self not in (Binding.CALL, Binding.COLOCATION)
 
 

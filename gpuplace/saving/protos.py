@@ -120,10 +120,10 @@ def variable_from_proto(variable_def: Any, import_scope: str | None = None) -> A
 
 
 def fill_variable(variable: Any, variable_def: Any, import_scope: str | None = None) -> None:
-    """Initialise a variable from a message.
+    """Initialize a variable from a message.
 
     Args:
-        variable: uninitialised object.
+        variable: uninitialized object.
         variable_def: a ``VariableDef``.
         import_scope: scope that contains its operations; None: the names are those in the message.
 

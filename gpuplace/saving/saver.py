@@ -397,7 +397,7 @@ class Saver:
         """Restore the variables of a session from a checkpoint.
 
         Args:
-            sess: session; its variables may be uninitialised.
+            sess: session; its variables may be uninitialized.
             save_path: result of ``save`` or ``latest_checkpoint``.
 
         Raises:

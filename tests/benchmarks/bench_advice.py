@@ -107,7 +107,7 @@ def labelled(net: str, gpus: int, machine: str, seconds: float, seed: int) -> tu
     def same(_rehearsal: object, device_of: np.ndarray, *_: object) -> np.ndarray:
         return device_of
 
-    with mock.patch.object(step_search, "relabelled", same), mock.patch.object(advise, "relabelled", same):
+    with mock.patch.object(step_search, "relabeled", same), mock.patch.object(advise, "relabeled", same):
         before = tf.advise(graph, step, machine=machine, config=config, seconds=seconds, seed=seed)
     case, own = before._case, before._choice.device_of
     chosen = advise.with_other_labels(case, own, before.value, time.perf_counter() + seconds)

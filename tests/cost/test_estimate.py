@@ -49,7 +49,7 @@ def test_a_graph_def_without_collections_trains_too():
         tf.train.Saver()
     step = tf.estimate(graph.as_graph_def(), feeds=FEEDS, machine="2x V100")
     assert step.subject.what == "Training step 'train'"
-    assert step.subject.outside["saver"] >= 10 and step.subject.outside["initialisers"] > 4
+    assert step.subject.outside["saver"] >= 10 and step.subject.outside["initializers"] > 4
     assert step.step_time > 0 and step.peak_memory[GPU_0] > 4 * 784 * 512
 
 

@@ -29,7 +29,7 @@ from gpuplace.advisor.split_search import check_numbers
 from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.candidates import candidates_of, kept_requests, unmet_keeps
 from gpuplace.advisor.steps.choice_scores import OBJECTIVES, ChoiceScorer
-from gpuplace.advisor.steps.device_labels import FINAL, LOSSLESS, relabelled
+from gpuplace.advisor.steps.device_labels import FINAL, LOSSLESS, relabeled
 from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
 from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, is_predicted, place_choice
 from gpuplace.advisor.steps.step_problem import step_bound
@@ -244,7 +244,7 @@ def _searched(
             if number == 0:
                 placed = _with_fewer_moves(case, device_of, until)
             else:
-                placed = place_choice(case, relabelled(case.scorer, device_of, FINAL, until))
+                placed = place_choice(case, relabeled(case.scorer, device_of, FINAL, until))
         except OpError:  # lowering makes this placement impossible; try the next choice
             continue
         if _is_better(placed, best):
@@ -273,10 +273,10 @@ def with_other_labels(case: Case, device_of: Ints, enough: float, until: float) 
         until: time limit, by ``time.perf_counter``.
     """
     scorer = case.scorer
-    by_labels = relabelled(scorer, device_of, FINAL, until)
+    by_labels = relabeled(scorer, device_of, FINAL, until)
     enough += scorer.score(by_labels).value - scorer.score(device_of).value
     fewer = simplified(scorer, by_labels, enough, _SIMPLIFIED, until)
-    return place_choice(case, relabelled(scorer, fewer, LOSSLESS, until))
+    return place_choice(case, relabeled(scorer, fewer, LOSSLESS, until))
 
 
 def _best_of(case: Case, best: PlacedChoice, choices: list[Ints], until: float) -> PlacedChoice:
@@ -286,7 +286,7 @@ def _best_of(case: Case, best: PlacedChoice, choices: list[Ints], until: float) 
         if scorer.score(device_of).value >= best.score.value and not best.score.missing:
             break
         try:
-            placed = place_choice(case, relabelled(scorer, device_of, LOSSLESS, until))
+            placed = place_choice(case, relabeled(scorer, device_of, LOSSLESS, until))
         except OpError:
             continue
         if (placed.score.missing, placed.score.value) < (best.score.missing, best.score.value):

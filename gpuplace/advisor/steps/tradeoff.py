@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.choice_scores import ChoiceScorer
-from gpuplace.advisor.steps.device_labels import FINAL, relabelled
+from gpuplace.advisor.steps.device_labels import FINAL, relabeled
 from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, place_choice
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.cost.memory.step_memory import fullest
@@ -157,7 +157,7 @@ def tradeoff_choices(
         for _, device_of in StepSearch(scorer, budget, seed=seed, initial_choices=initial).run()[:_JUDGED]:
             try:
                 choices.append(
-                    NamedChoice(name, place_choice(case, relabelled(scorer, device_of, FINAL, math.inf)))
+                    NamedChoice(name, place_choice(case, relabeled(scorer, device_of, FINAL, math.inf)))
                 )
             except OpError:  # a placement that lowering makes impossible
                 continue

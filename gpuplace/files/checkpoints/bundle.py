@@ -200,7 +200,7 @@ def _index(entries: dict[bytes, Any], shards: int) -> bytes:
 
 
 def _content(tensor: SavedTensor) -> list[Any]:
-    """Return the serialised values of a tensor, in pieces."""
+    """Return the serialized values of a tensor, in pieces."""
     dtype = tensor.dtype
     if dtype.name == "string":
         texts = np.asarray(tensor.array, object).reshape(-1).tolist()
@@ -394,7 +394,7 @@ class Bundle:
         return stored.reshape(shape).astype(dtype.numpy_dtype)
 
     def _bytes(self, entry: Any) -> bytes:
-        """Return the serialised values of an entry."""
+        """Return the serialized values of an entry."""
         path = data_file(self.prefix, entry.shard_id, self.num_shards)
         with with_op_errors(path), open(path, "rb") as file:
             left = os.fstat(file.fileno()).st_size - entry.offset

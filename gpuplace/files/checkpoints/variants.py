@@ -29,14 +29,14 @@ class EncodedVariant:
     type_name: str
     """Type of the value."""
     metadata: bytes
-    """Serialised content."""
+    """Serialized content."""
 
 
 def encoded_variants(values: Sequence[EncodedVariant]) -> tuple[bytes, int]:
-    """Serialise values; return the bytes and their checksum.
+    """Serialize values; return the bytes and their checksum.
 
     Args:
-        values: values to serialise.
+        values: values to serialize.
     """
     from gpuplace.files.checkpoints.messages import VariantTensorDataProto
 
@@ -52,10 +52,10 @@ def encoded_variants(values: Sequence[EncodedVariant]) -> tuple[bytes, int]:
 
 
 def decoded_variants(data: bytes, count: int) -> tuple[list[EncodedVariant], int]:
-    """Parse serialised values; return them and the checksum of all.
+    """Parse serialized values; return them and the checksum of all.
 
     Args:
-        data: serialised values.
+        data: serialized values.
         count: number of values.
 
     Raises:

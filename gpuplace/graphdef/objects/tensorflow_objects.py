@@ -1,6 +1,6 @@
 """Models from TensorFlow objects in this process: graphs, functions, Keras models, modules, and run metadata.
 
-gpuplace does not import TensorFlow. It recognises objects by their attributes and asks their TensorFlow to save them:
+gpuplace does not import TensorFlow. It recognizes objects by their attributes and asks their TensorFlow to save them:
 
 ===================================  ==================================================================================
 object                               model

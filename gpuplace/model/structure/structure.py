@@ -39,7 +39,7 @@ from gpuplace.model.structure.roles import (
     forward_op,
 )
 from gpuplace.model.structure.scopes import ROOT, ForwardScopes
-from gpuplace.model.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping, neighbours
+from gpuplace.model.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping, neighbors
 
 __all__ = ["ROOT", "GraphModel", "Part", "Structure", "structure_of"]
 
@@ -372,7 +372,7 @@ class _Builder:
                     scope = scope.rpartition("/")[0]
             while part_of[node] > 0 and (inner := self._inner_layers(part_of[node])):
                 part_of[node] = inner[0]  # not beside layers, where it would be a box
-        every = (neighbours(view.src, view.dst, len(view)), neighbours(view.dst, view.src, len(view)))
+        every = (neighbors(view.src, view.dst, len(view)), neighbors(view.dst, view.src, len(view)))
         for others, nodes in (
             (roles.consumers, left[::-1]),
             (roles.inputs, left),

@@ -73,7 +73,7 @@ def _pool(
 
 @variant_of(_pool, op_type="MaxPool")
 def max_pool() -> None:
-    """Return the largest element of each window, for each channel or over neighbouring channels.
+    """Return the largest element of each window, for each channel or over neighboring channels.
 
     >>> import gpuplace as tf
     >>> tf.nn.max_pool(tf.zeros([8, 32, 32, 3]), ksize=2, strides=2, padding="VALID").shape

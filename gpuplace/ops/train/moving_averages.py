@@ -54,7 +54,7 @@ def assign_moving_average(
 
 
 def _zero_debiased(average: Any, value: Any, rest: Any, name: str) -> Any:
-    """Assign the zero-initialised average of ``value``, divided by the total weight of its values."""
+    """Assign the zero-initialized average of ``value``, divided by the total weight of its values."""
     graph = get_default_graph()
     kind = average.dtype.base_dtype
     with variable_scope(average.op.name, values=[average, value, rest]) as scope:

@@ -494,7 +494,7 @@ class Variable(Trackable, metaclass=_VariableType):
         return Reference(self)
 
     def initialized_value(self) -> Tensor:
-        """Return the value, or the initial value if uninitialised; for use in other variables' initial values."""
+        """Return the value, or the initial value if uninitialized; for use in other variables' initial values."""
         with self.graph.as_default(), self.graph.control_dependencies(None):
             return value_if_initialized(self)
 

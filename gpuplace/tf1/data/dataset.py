@@ -286,7 +286,7 @@ class Dataset:
     # Iterators
 
     def make_one_shot_iterator(self) -> iterators.Iterator:
-        """Return an iterator over the elements that needs no initialisation and ends after one pass.
+        """Return an iterator over the elements that needs no initialization and ends after one pass.
 
         Returns:
             An ``Iterator``.
@@ -319,7 +319,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        element = structure.normalised(tensors)
+        element = structure.normalized(tensors)
         spec = structure.spec_of_value(element)
         return build("TensorDataset", spec, has_types=False, components=structure.to_tensors(element))
 
@@ -337,7 +337,7 @@ class Dataset:
         Raises:
             ValueError: a tensor is a scalar, or the numbers of rows differ.
         """
-        element = structure.normalised(tensors)
+        element = structure.normalized(tensors)
         spec = structure.map_structure(lambda leaf: leaf._unbatch(), structure.spec_of_value(element))
         row_tensors = structure.to_rows(element)
         rows = Dimension(row_tensors[0].shape[0].value if row_tensors[0].shape.ndims else None)
@@ -926,7 +926,7 @@ class Dataset:
             InvalidArgumentError: at run time, the function returns a state with another number of components.
         """
         with name_scope("initial_state"):
-            state = structure.normalised(initial_state)
+            state = structure.normalized(initial_state)
         state_spec = structure.spec_of_value(state)
         function, spec = trace_with_state(reduce_func, "reduce()", state_spec, self._spec, is_counted=False)
         tensors = new_list(

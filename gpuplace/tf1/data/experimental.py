@@ -278,7 +278,7 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
     """
 
     def apply(dataset: Dataset) -> Dataset:
-        state = structure.normalised(initial_state)
+        state = structure.normalized(initial_state)
 
         def new_state(returned: Any) -> Any:
             if not isinstance(returned, tuple) or len(returned) != 2:

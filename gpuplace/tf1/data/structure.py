@@ -194,7 +194,7 @@ def are_compatible(first: Any, second: Any) -> bool:
 # Values
 
 
-def normalised(element: Any) -> Any:
+def normalized(element: Any) -> Any:
     """Return an element with its values converted to tensors.
 
     Raises:

@@ -55,7 +55,7 @@ def decode_jpeg(
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colour; 0: as in the file.
+        channels: 1 for gray, 3 for colour; 0: as in the file.
         ratio: downscaling factor: 1, 2, 4 or 8.
         fancy_upscaling: recorded in the node only; colours are always smoothed.
         try_recover_truncated: whether to decode as much as possible of a truncated file.
@@ -99,7 +99,7 @@ def decode_and_crop_jpeg(
         contents: the bytes of the file, a string scalar.
         crop_window: first row, first column, height and width of the part, int32, in the image scaled by
             ``ratio``.
-        channels: 1 for grey, 3 for colour; 0: as in the file.
+        channels: 1 for gray, 3 for colour; 0: as in the file.
         ratio: downscaling factor: 1, 2, 4 or 8.
         fancy_upscaling: recorded in the node only; colours are always smoothed.
         try_recover_truncated: whether to decode as much as possible of a truncated file.
@@ -134,7 +134,7 @@ def decode_png(
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colour, 4 for colour and opacity; 0: as in the file.
+        channels: 1 for gray, 3 for colour, 4 for colour and opacity; 0: as in the file.
         dtype: uint8 or uint16.
         name: name of the op.
 
@@ -504,7 +504,7 @@ def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
 
 
 def _with_channels(array: Any, channels: int) -> Any:
-    """Return the same pixels with another number of channels: grey is a weighted sum, and missing opacity is full."""
+    """Return the same pixels with another number of channels: gray is a weighted sum, and missing opacity is full."""
     count = array.shape[2]
     if channels in (0, count):
         return array

@@ -319,7 +319,7 @@ def _check_window_fits(images: Tensor, window: int) -> Tensor:
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """Return the sum of the differences between neighbouring pixels.
+    """Return the sum of the differences between neighboring pixels.
 
     Args:
         images: ``[height, width, channels]``, or a batch of them.
@@ -345,7 +345,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """Return the vertical and horizontal differences between neighbouring pixels; zero in the last row and column.
+    """Return the vertical and horizontal differences between neighboring pixels; zero in the last row and column.
 
     Args:
         image: ``[batch, height, width, channels]``.

@@ -277,15 +277,15 @@ def _bands(frequencies: int, rate: float, low: float, high: float, count: int) -
 
     start = mel(low)
     spacing = (mel(high) - start) / (count + 1)
-    centres = start + spacing * np.arange(1, count + 2)
+    centers = start + spacing * np.arange(1, count + 2)
     width = 0.5 * rate / (frequencies - 1)
     first, last = int(1.5 + low / width), int(high / width)
     weights = np.zeros((frequencies, count + 1))
     for place in range(first, min(last, frequencies - 1) + 1):
         at = mel(place * width)
-        band = int(np.searchsorted(centres[:count], at)) - 1
-        left = centres[band] if band >= 0 else start
-        share = (centres[band + 1] - at) / (centres[band + 1] - left)
+        band = int(np.searchsorted(centers[:count], at)) - 1
+        left = centers[band] if band >= 0 else start
+        share = (centers[band + 1] - at) / (centers[band + 1] - left)
         if band >= 0:
             weights[place, band] += share
         weights[place, band + 1] += 1 - share

@@ -5,7 +5,7 @@ placement's columns as JSON, and scripts that fold and unfold, so that every fol
 instead of pictures: an SVG of 60 boxes takes 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open. The
 timeline of a measured step is also the notebook's, beside the picture or on its own page.
 
-A page that is opened as a file cannot import neighbouring files, so its import map contains the modules themselves.
+A page that is opened as a file cannot import neighboring files, so its import map contains the modules themselves.
 
 Names come from untrusted files. They reach the page as JSON in a script element that is not executed, with every ``<``
 escaped, and become text nodes; the page's policy forbids all requests.

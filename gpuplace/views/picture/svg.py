@@ -290,8 +290,8 @@ class _Writer:
             self._group(f"edge{number}", " ".join(classes), title, wire.tip, inside, wire.is_dim)
 
     def _label_places(self, routes: list[Route]) -> dict[int, Rectangle]:
-        labelled = [number for number, wire in enumerate(self.sheet.wires) if wire.label]
-        if not labelled:
+        labeled = [number for number, wire in enumerate(self.sheet.wires) if wire.label]
+        if not labeled:
             return {}
         boxes = []
         for face in self.sheet.faces:
@@ -301,10 +301,10 @@ class _Writer:
         for cluster in self.sheet.drawing.clusters:
             for left, top, _, _ in self.layout.clusters[cluster.scope].values():
                 boxes.append((left, top, left + 12 + text_width(cluster.label, SCOPE, True), top + 21))
-        sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
+        sizes = [_label_size(self.sheet.wires[number]) for number in labeled]
         curves = [sampled(route.points) for route in routes]
-        places = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
-        return dict(zip(labelled, places, strict=True))
+        places = place_labels(labeled, sizes, curves, boxes, (self.layout.width, self.layout.height))
+        return dict(zip(labeled, places, strict=True))
 
     # ----------------------------------------------------------------------------------------------------------- legend
 

@@ -1,6 +1,6 @@
 """Line plots of estimates as SVG, such as memory over time or images per second over batch sizes.
 
-Lines differ in colour and dash pattern and are labelled at their ends. Memory changes in steps; a dashed line marks a
+Lines differ in colour and dash pattern and are labeled at their ends. Memory changes in steps; a dashed line marks a
 limit.
 
 >>> line = Line("GPU:0", "#77aadd", ((0.0, 0.0), (1.0, 2048.0), (2.0, 1024.0)))

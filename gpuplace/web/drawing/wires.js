@@ -10,7 +10,7 @@ const TURN = 6; // radius of a corner
 const ARROW = 5;
 
 /** Lines that go one way, or tell the same, have one label, on the longest of them. */
-export function labelled(wires) {
+export function labeled(wires) {
   const longest = new Map();
   for (const wire of wires) {
     const key = keyOf(wire);

@@ -66,7 +66,7 @@ function laneLook(device) {
 }
 
 /** Links with their looks. What goes from one box to one lane has one label, as a tensor goes to a device once. */
-function labelledByLane(links, byId) {
+function labeledByLane(links, byId) {
   const groups = new Map();
   for (const link of links) {
     const key = `${link.src} ${byId.get(link.dst).lane}`;
@@ -90,7 +90,7 @@ export function lanesDrawing(opened, unbundled, wanted) {
   const { boxes, boxOf } = sharesOf(whole);
   const devices = DATA.devices.map((_, d) => d).filter((d) => DATA.devices[d].nodes || DATA.devices[d].name);
   const lane = new Map(devices.map((device, i) => [device, i]));
-  const links = labelledByLane(linksOf(boxes, boxOf, wanted.backward), new Map(boxes.map((box) => [box.id, box])));
+  const links = labeledByLane(linksOf(boxes, boxOf, wanted.backward), new Map(boxes.map((box) => [box.id, box])));
   const faces = boxes.map((box) => ({ ...laneFaceOf(box), lane: lane.get(box.lane) }));
   const { svg, w, h } = lanesPicture({ lanes: devices.map(laneLook), boxes: faces, links }, wanted);
   const byId = new Map(whole.boxes.map((box) => [box.id, box]));

@@ -230,7 +230,7 @@ class TestCase(absltest.TestCase):
     def test_session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
-        """``session`` if a graph is given, otherwise ``cached_session``; deprecated in favour of these.
+        """``session`` if a graph is given, otherwise ``cached_session``; deprecated in favor of these.
 
         Args:
             graph: as for ``session``.

@@ -225,7 +225,7 @@ class CheckpointLoadStatus(_LoadStatus):
 
 
 class InitializationOnlyStatus(_LoadStatus):
-    """The status without a checkpoint: objects can be initialised.
+    """The status without a checkpoint: objects can be initialized.
 
     Args:
         graph_view: the program's objects.

@@ -444,8 +444,8 @@ def leaves(value: Any) -> Iterator[Any]:
             if isinstance(item, (list, tuple)):
                 if len(open_lists) > _MOST_DIMENSIONS:
                     raise ValueError(
-                        f"Lists nested more than {_MOST_DIMENSIONS} deep cannot be a tensor: does a list "
-                        f"contain itself?"
+                        f"Cannot convert lists nested more than {_MOST_DIMENSIONS} levels deep to a tensor: does a list "
+                        "contain itself?"
                     )
                 open_lists.append(iter(item))
                 break
@@ -535,7 +535,7 @@ _ACCEPTS: dict[str, tuple[tuple[type, ...], str]] = {
 def _check(value: Any, dtype: DType) -> None:
     accepted = _ACCEPTS.get(dtype._kind)
     if accepted is None:
-        raise TypeError(f"{dtype} values cannot be made from Python values.")
+        raise TypeError(f"Cannot convert Python values to {dtype}.")
     for leaf in leaves(value):
         if isinstance(leaf, np.ndarray) or type(leaf).__module__ == "ml_dtypes" or hasattr(leaf, "__array__"):
             continue

@@ -171,7 +171,7 @@ def tower_choices(
         raise InvalidArgumentError.of(f"Towers need GPUs: {target} has none", hint="machine='4x V100'")
     if not counts or any(not 1 <= count <= gpus for count in counts):
         raise InvalidArgumentError.of(
-            f"towers is {towers!r}, but each number must be between 1 and {gpus}, the number of GPUs of {target}"
+            f"each number in towers must be between 1 and {gpus}, the number of GPUs of {target}; got {towers!r}"
         )
     predictions = []
     for count in dict.fromkeys(counts):

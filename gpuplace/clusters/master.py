@@ -550,10 +550,10 @@ def _unavailable(task: str, error: BaseException) -> UnavailableError:
 
 def _gone(task: str, error: BaseException) -> UnavailableError:
     return UnavailableError.of(
-        "The dask worker of the task is gone",
+        "The connection to the dask worker of the task was lost",
         facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
-        hint="it does not come back: gpuplace.cluster(client) starts tasks on the present workers, and a new session"
-        " with its target can continue from a checkpoint",
+        hint="the task is not restarted: start tasks on the current workers with gpuplace.cluster(client), and restore a"
+        " checkpoint in a new session with its target",
     )
 
 

@@ -217,7 +217,7 @@ class Machine:
         """
         if not tasks or any(machine.tasks for machine in tasks.values()):
             raise InvalidArgumentError.of(
-                "A cluster needs at least one task and a machine, not a cluster, for each of its tasks."
+                "A cluster needs at least one task, and each task needs a machine that is not itself a cluster."
             )
         check_count(len(tasks), "task", MAX_DEVICES)
         gpus = [gpu for machine in tasks.values() for gpu in machine.gpus]

@@ -365,7 +365,7 @@ class Tensor:
     def __len__(self) -> int:
         raise TypeError(
             f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)`"
-            f" for shape information: the length of what a step makes is tf.shape({self.name!r})[0]"
+            f" for shape information: for the length at run time, use tf.shape({self.name!r})[0]"
         )
 
     def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> Any:

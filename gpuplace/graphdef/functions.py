@@ -33,7 +33,7 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
         if name in ops:
             raise InvalidArgumentError.of(
                 f"Cannot add function '{name}' because an op with the same name already exists.",
-                hint="rename the function, also where it is called",
+                hint="rename the function and update its callers",
             )
         known = found.setdefault(name, function)
         if known is not function and known != function:
@@ -45,7 +45,7 @@ def function_exists(name: str) -> InvalidArgumentError:
     """Return the error of a library with two different functions of the same name."""
     return InvalidArgumentError.of(
         f"Cannot add function '{name}' because a different function with the same name already exists.",
-        hint="rename one of the two, also where it is called",
+        hint="rename one of the two and update its callers",
     )
 
 

@@ -275,7 +275,7 @@ class Barrier:
             )
         if values.shape[:1] != (len(keys),):
             raise InvalidArgumentError.of(
-                f"keys and values must have as many rows, and not {len(keys)} and {brackets(values.shape)}"
+                f"keys and values must have the same number of rows; got {len(keys)} and {brackets(values.shape)}"
             )
         if self.shapes and not self.shapes[component].is_compatible_with(TensorShape.of(values.shape[1:])):
             raise InvalidArgumentError.of(

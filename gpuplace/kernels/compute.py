@@ -105,7 +105,9 @@ class OpTraits:
         if self.forwards:
             object.__setattr__(self, "shares", True)
         if self.fresh and self.shares:
-            raise ValueError("results are new arrays, or share the memory of others: not both")
+            raise ValueError(
+                "an op cannot both return new arrays (fresh) and share memory with its inputs (shares)"
+            )
 
 
 NO_TRAITS = OpTraits()

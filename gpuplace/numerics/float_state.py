@@ -65,7 +65,7 @@ def _errors_with_prepared_state() -> _Pair:
     is_silent = set(np.geterr().values()) == {"ignore"}
     restore(token)
     if not is_silent or np.geterr() != before:
-        raise AttributeError("the variable is not what decides")
+        raise AttributeError("the context variable does not control the error state")
     return silence, restore
 
 

@@ -315,7 +315,7 @@ def _scalar_summary(xp: ArrayModule, tags: Array, values: Array) -> Array:
         are = "are " if rules() == "2.21" else ""
         raise InvalidArgumentError.of(
             f"tags and values {are}not the same shape: {_shown(tags)} != {_shown(values)}{tag}",
-            hint="a curve has one value per step: reduce the tensor first, for example with tf.reduce_mean, or show all"
+            hint="a scalar summary records one value per step: reduce the tensor first, for example with tf.reduce_mean, or show all"
             " values with tf.summary.histogram",
         )
     with np.errstate(over="ignore"):

@@ -272,17 +272,17 @@ def test_steps_and_seed_settle_the_answer():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"objective": "speed"}, "There is no objective 'speed'"),
+        ({"objective": "speed"}, "Unknown objective 'speed'"),
         *[
-            ({"seconds": value}, "seconds must be a number above 0; got .*")
+            ({"seconds": value}, "seconds must be a positive number; got .*")
             for value in (0, -1, math.nan, math.inf, "3")
         ],
         *[
-            ({"steps": value}, "steps must be an integer above 0; got .*")
+            ({"steps": value}, "steps must be a positive integer; got .*")
             for value in (0, -1, 1.5, math.nan, "3")
         ],
         *[
-            ({"seed": value}, "seed must be an integer of at least 0; got .*")
+            ({"seed": value}, "seed must be a non-negative integer; got .*")
             for value in (-1, 1.5, math.nan, "3", None)
         ],
         (
@@ -305,7 +305,10 @@ def test_wrong_questions_are_answered(options, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"keep": 3}, "keep must be a pattern, a function, several of them or a mapping to devices; got 3"),
+        (
+            {"keep": 3},
+            "keep must be a pattern, a function, a sequence of these, or a mapping to devices; got 3",
+        ),
         (
             {"keep": ["rows", 3]},
             "keep must contain patterns, regular expressions or functions of a name; got 3",

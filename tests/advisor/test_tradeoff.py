@@ -73,9 +73,9 @@ def test_one_device_and_wrong_numbers():
     alone = advice("cpu")
     found = alone.tradeoff(steps=3)
     assert [point.name for point in found.points] == ["as it is"] and "One placement" in found.text
-    with pytest.raises(InvalidArgumentError, match="limits must be an integer of at least 0; got -1"):
+    with pytest.raises(InvalidArgumentError, match="limits must be a non-negative integer; got -1"):
         alone.tradeoff(limits=-1)
-    with pytest.raises(InvalidArgumentError, match="steps must be an integer above 0; got 0"):
+    with pytest.raises(InvalidArgumentError, match="steps must be a positive integer; got 0"):
         alone.tradeoff(steps=0)
     with pytest.raises(ValueError, match="theme"):
         found.svg("blue")

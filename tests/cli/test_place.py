@@ -415,7 +415,7 @@ def test_what_of_a_model_is_placed(gpuplace, tmp_path):
     subject, nodes = placed("--function", "add")
     assert subject.startswith("Function add of net, ") and "sum_RetVal" in nodes
     result = gpuplace("place", "net", *TWO, "--whole-graph", "--signature", "a")
-    assert result.returncode == 2 and "leave out signature and function" in result.stderr
+    assert result.returncode == 2 and "omit signature and function" in result.stderr
     assert gpuplace("place", "net", *TWO, "--format", "json").stderr == ""
     result = gpuplace("explain", "net", "one", *TWO, "--function", "add_on_gpu_1", "--clear-devices")
     assert result.returncode == 0 and "asked for" not in result.stdout

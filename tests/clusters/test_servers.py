@@ -115,7 +115,7 @@ def test_who_has_no_certificate_is_turned_away(tmp_path):
             for authority, shown in ((other, other), (own, other), (other, own), (own, expired)):
                 with tls(authority, shown), pytest.raises(tf.errors.UnauthenticatedError) as raised:
                     tf.Session(stranger)
-                assert "valid certificates of one authority on both ends" in raised.value.hint
+                assert "valid certificates of the same authority on both ends" in raised.value.hint
     with servers(worker=1) as started:
         plain = started["worker", 0].target.replace("localhost", "127.0.0.1")
         with tls(own, own), pytest.raises(tf.errors.UnauthenticatedError):

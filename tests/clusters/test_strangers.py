@@ -167,7 +167,7 @@ def test_a_session_runs_no_code_that_comes(family, knows_the_secret, tmp_path):
     path = tmp_path / "mark"
     found = (tf.errors.UnavailableError, "Socket closed")
     if not knows_the_secret:
-        found = (tf.errors.UnauthenticatedError, "did not prove that it knows the secret")
+        found = (tf.errors.UnauthenticatedError, "could not prove that it knows the secret")
 
     async def attack():
         key = token() if knows_the_secret else None
@@ -214,7 +214,7 @@ except tf.errors.UnauthenticatedError as error:
     said = subprocess.run(
         [sys.executable, "-c", code, str(other)], check=True, capture_output=True, text=True
     )
-    assert "did not prove that it knows the secret of this user's clusters" in said.stdout
+    assert "could not prove that it knows the secret of this user's clusters" in said.stdout
     assert f"give each a copy of one token file in {ENVIRONMENT_VARIABLE}" in said.stdout
     other.write_bytes(own)
     said = subprocess.run(

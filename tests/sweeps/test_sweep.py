@@ -329,7 +329,7 @@ def test_configs_are_told_from_names_of_configs():
         ({"machines": 4}, TypeError, "such as '4x K80'"),
         ({"machines": [4]}, TypeError, "a Machine or its text"),
         ({"configs": "soft"}, TypeError, "dicts of their fields"),
-        ({"configs": [{"soft": True}]}, ValueError, "does not make a ConfigProto"),
+        ({"configs": [{"soft": True}]}, ValueError, "cannot be converted to a ConfigProto"),
         ({"releases": "3.0"}, ValueError, "3.0"),
         ({"workers": 0}, ValueError, "at least 1"),
         ({"client": 5}, TypeError, "or the address of its scheduler"),

@@ -235,7 +235,7 @@ class Advice:
         """
         check_numbers(seconds, steps, seed)
         if limits < 0:
-            raise InvalidArgumentError.of(f"limits must be an integer of at least 0; got {limits}")
+            raise InvalidArgumentError.of(f"limits must be a non-negative integer; got {limits}")
         fixed_choices = [NamedChoice("advised" if self.has_gain else "as it is", self._choice)]
         if self.has_gain and self._case.baseline is not None:
             fixed_choices.insert(

@@ -154,7 +154,7 @@ def check_request(objective: str, seconds: float, steps: int | None, seed: int) 
     """
     if objective not in OBJECTIVES:
         raise InvalidArgumentError.of(
-            f"There is no objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
+            f"Unknown objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
         )
     check_numbers(seconds, steps, seed)
 

@@ -143,7 +143,8 @@ def graph_def_with_requests(placement: Placement, requests: Mapping[str, str]) -
         graph_def.CopyFrom(source.model.graph_def(source.part, placement.placer.catalogue))
     else:
         raise InvalidArgumentError.of(
-            "The placement contains no graph that can be written", hint="place a Graph, a GraphDef or a file"
+            "The placement was not made from a graph that can be exported",
+            hint="place a Graph, a GraphDef or a file",
         )
     for node in graph_def.node:
         requested = requests.get(node.name)

@@ -191,7 +191,7 @@ class StepMemory:
             if device in (use.device, short_name(use.device)):
                 return use
         if any(device in (name, short_name(name)) for name in self.limits):
-            raise KeyError(f"the memory of {device} is not known: {self.unknown}")
+            raise KeyError(f"the memory use of {device} is unknown: {self.unknown}")
         raise KeyError(
             f"there is no GPU {device!r}; the GPUs are {', '.join(use.device for use in self.devices) or 'none'}"
         )

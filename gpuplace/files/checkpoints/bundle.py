@@ -150,7 +150,7 @@ def _note_slice(entries: dict[bytes, Any], tensor: SavedTensor) -> bytes:
         whole = entries[key] = _entry(tensor.dtype, tensor.shape or ())
     elif whole.dtype != tensor.dtype.as_datatype_enum or _sizes(whole) != tensor.shape:
         raise InvalidArgumentError.of(
-            f"Slices of {tensor.name} are saved with other types or shapes of the whole tensor"
+            f"Saved slices of {tensor.name} disagree about the type or shape of the whole tensor"
         )
     add_extents(whole.slices.add(), tensor.extents)
     return slice_key(tensor.name, tensor.extents)
@@ -212,7 +212,7 @@ def _content(tensor: SavedTensor) -> list[Any]:
     if not dtype.is_numpy_compatible:
         raise UnimplementedError.of(
             f"A tensor of type {dtype.short_name} cannot be saved: {tensor.name}",
-            hint="save the variables that it is made from",
+            hint="save the variables that it is computed from",
         )
     array = np.ascontiguousarray(tensor.array)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -225,7 +225,7 @@ def _variants(tensor: SavedTensor) -> list[EncodedVariant]:
         if not isinstance(value, EncodedVariant):
             raise UnimplementedError.of(
                 f"A tensor of type variant cannot be saved: {tensor.name} is {type(value).__name__}",
-                hint="save the variables that it is made from",
+                hint="save the variables that it is computed from",
             )
     return values
 

@@ -84,7 +84,7 @@ class TensorSlices:
             dtype = dtype_of_number(saved.type)
             known = self._tensors.setdefault(saved.name, _Tensor(dtype, shape, {}))
             if (known.dtype, known.shape) != (dtype, shape):
-                raise damaged(f"Shards do not agree on type and shape of {saved.name}", path)
+                raise damaged(f"Shards disagree about the type or shape of {saved.name}", path)
             slices = [extents_of(message) for message in saved.slice]
             check_slices(saved.name, shape, slices)
             known.slices.update(dict.fromkeys(slices, table))
@@ -208,7 +208,7 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
                 meta.shape.dim.add(size=size)
         elif tuple(dim.size for dim in meta.shape.dim) != tuple(shape):
             raise InvalidArgumentError.of(
-                f"Slices of {tensor.name} are saved with other shapes of the whole tensor"
+                f"Saved slices of {tensor.name} disagree about the shape of the whole tensor"
             )
         message = TensorSlice()
         add_extents(message, extents)

@@ -118,7 +118,7 @@ def _exported(save: Callable[[str], None], value: Any, load: Callable[[str], Any
             raise InvalidArgumentError.of(
                 f"TensorFlow cannot save the {type(value).__name__} '{_name_of(value)}'",
                 facts={"because": str(error).strip().partition("\n")[0]},
-                hint="call a Keras model once, or build it, so that its shapes are known; of a tf.Module, pass "
+                hint="call a Keras model once, or build it, so that its shapes are known; for a tf.Module, pass "
                 "one of its functions: module.fn.get_concrete_function(*arguments)",
             ) from error
         message = load(folder).message

@@ -431,5 +431,5 @@ def setting_of(control: str, value: Any, settings: Settings) -> tuple[str, Any]:
         return control, value
     name = _OF_CONTROLS.get(base, base)
     if name not in SETTINGS:
-        raise ValueError(f"There is no control {control!r}")
+        raise ValueError(f"Unknown control {control!r}")
     return name, SETTINGS[name].typed(part, value, settings)

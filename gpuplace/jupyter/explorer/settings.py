@@ -287,13 +287,13 @@ def checked_requests(value: Any) -> dict[str, str]:
     >>> checked_requests({"left": "gpu one"})
     Traceback (most recent call last):
     ...
-    ValueError: The request of 'left' must be a device, for example '/gpu:1'; got 'gpu one'
+    ValueError: The device requested for 'left' must be a device name, such as '/gpu:1'; got 'gpu one'
     """
     requests = {str(name): str(device) for name, device in dict(value or {}).items()}
     for name, device in requests.items():
         if device and parse_name(device) is None:
             raise ValueError(
-                f"The request of {name!r} must be a device, for example '/gpu:1'; got {device!r}"
+                f"The device requested for {name!r} must be a device name, such as '/gpu:1'; got {device!r}"
             )
     return requests
 

@@ -242,7 +242,7 @@ class SimulatedMemory(TensorMemory):
             error = ResourceExhaustedError.of(
                 oom_message(shape, as_dtype(dtype), device, self.allocator.name),
                 facts=self._facts(nbytes),
-                hint="smaller batches, or move a part of the graph to another device",
+                hint="use smaller batches, or move part of the graph to another device",
             )
             held = [chunk for chunk in self.allocator.chunks() if chunk.in_use]
             # For ``report_tensor_allocations_upon_oom``.

@@ -371,8 +371,8 @@ def _crop_jpeg(
     _check_channels(channels, (0, 1, 3))
     if crop_window.shape != (4,):
         raise InvalidArgumentError.of(
-            f"crop_window must have four elements {brackets(crop_window.shape)}",
-            hint="[first row, first column, height, width]",
+            f"crop_window must have four elements, got shape {brackets(crop_window.shape)}",
+            hint="use [first row, first column, height, width]",
         )
     if not _is_jpeg(contents):  # TensorFlow returns all frames
         return _decode_any_format(contents, channels)
@@ -383,7 +383,7 @@ def _crop_jpeg(
         raise InvalidArgumentError.of(
             _NO_JPEG.format(len(contents[()])),
             facts={"crop_window": f"{crop_window.tolist()}", "image": brackets(pixels.shape)},
-            hint="a window within the image: [first row, first column, height, width]",
+            hint="use a window inside the image: [first row, first column, height, width]",
         )
     return pixels[top:bottom, left:right].copy()
 

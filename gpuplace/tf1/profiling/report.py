@@ -89,7 +89,7 @@ def show(profile: GraphProfile, view: str, options: Options) -> Any:
     if options.output == "pprof":
         raise UnimplementedError.of(
             "gpuplace does not write profiles for pprof",
-            hint="print the view by with_stdout_output(), or write it to a file by with_file_output(path)",
+            hint="print the view with with_stdout_output(), or write it to a file with with_file_output(path)",
         )
     if options.output == "timeline" and view in ("op", "graph"):
         raise UnimplementedError.of(

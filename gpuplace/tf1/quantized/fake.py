@@ -270,7 +270,7 @@ def _check_channels(inputs: Any, least: Any, most: Any) -> None:
         if one.shape != (depth,):
             raise InvalidArgumentError.of(
                 f"{name} has incorrect size, expected {depth} was {one.size}",
-                hint="give one number for each channel, the last dimension of the inputs",
+                hint="pass one number for each channel (the last dimension of the inputs)",
             )
 
 

@@ -57,7 +57,7 @@ def _reduce(
     axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_axes)
     if not isinstance(sp_input, SparseTensor):
         raise TypeError(
-            "Input must be a SparseTensor; create one by tf.SparseTensor(indices, values, dense_shape)"
+            "Input must be a SparseTensor; create one with tf.SparseTensor(indices, values, dense_shape)"
         )
     return apply_op(
         kind,

@@ -56,7 +56,7 @@ def eager_mode() -> NoReturn:
         UnimplementedError: always.
     """
     raise UnimplementedError.of(
-        "Eager execution is not available: gpuplace only has TensorFlow 1's graphs; build the ops in a tf.Graph and "
+        "Eager execution is not available: gpuplace supports only TensorFlow 1 graphs; build the ops in a tf.Graph and "
         "run them with a tf.Session"
     )
 

@@ -22,7 +22,7 @@ def enable() -> NoReturn:
     Raises:
         UnimplementedError: always.
     """
-    raise UnimplementedError.of("TensorFlow 2's behavior is not available: gpuplace has TensorFlow 1's")
+    raise UnimplementedError.of("TensorFlow 2's behavior is not available: gpuplace reproduces TensorFlow 1")
 
 
 def disable() -> None:

@@ -78,7 +78,8 @@ def read_workload(text: str | bytes, objective: str) -> Problem:
         )
     if objective == "latency" and backward.any():
         raise InvalidArgumentError.of(
-            f"Node {ids[int(np.flatnonzero(backward)[0])]} is a backward node, but latency is an objective for inference only",
+            f"Node {ids[int(np.flatnonzero(backward)[0])]} is a backward node, but the objective latency "
+            "is for inference only",
             hint="--objective throughput",
         )
     devices = _devices(data, objective)

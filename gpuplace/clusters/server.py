@@ -256,7 +256,7 @@ def _check(server_def: Any, cluster: ClusterSpec) -> None:
         raise NotFoundError.of(
             f"No server factory registered for the given ServerDef: {server_def}\n"
             "The available server factories are: [ GRPC_SERVER ]",
-            hint='use protocol="grpc", TensorFlow's name for it; gpuplace's tasks use their own protocol',
+            hint='use protocol="grpc", as in TensorFlow; tasks of gpuplace use their own protocol under this name',
         )
     if server_def.job_name not in cluster.jobs:
         raise InternalError.of(

@@ -444,8 +444,8 @@ def leaves(value: Any) -> Iterator[Any]:
             if isinstance(item, (list, tuple)):
                 if len(open_lists) > _MOST_DIMENSIONS:
                     raise ValueError(
-                        f"Cannot convert lists nested more than {_MOST_DIMENSIONS} levels deep to a tensor: does a list "
-                        "contain itself?"
+                        f"Cannot convert lists nested more than {_MOST_DIMENSIONS} levels deep to a tensor: does a "
+                        "list contain itself?"
                     )
                 open_lists.append(iter(item))
                 break

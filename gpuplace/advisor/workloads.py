@@ -133,8 +133,8 @@ def _edges(edges: list[Any], index: dict[int, int]) -> tuple[Any, Any, Any]:
         price = _number(edge, "cost", where)
         if abs(cost.setdefault(ends[0], price) - price) > 1e-6:
             raise InvalidArgumentError.of(
-                f"The edges from node {ends[0]} have different costs, {cost[ends[0]]:g} and {price:g}, but a node has one "
-                "output",
+                f"The edges from node {ends[0]} have different costs, {cost[ends[0]]:g} and {price:g}, but a node "
+                "has one output",
                 hint="split the node into one node per output",
             )
     transfer = np.zeros(len(index))

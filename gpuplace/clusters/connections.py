@@ -131,9 +131,10 @@ def full_address(address: str) -> str:
         return _TLS + place
     if not is_loopback(host):
         raise PermissionDeniedError.of(
-            f"'{place}' is not a loopback address. A task runs whatever it receives, so connections to other machines need TLS.",
-            hint="configure dask for TLS: set distributed.comm.require-encryption: true, distributed.comm.tls.ca-file, and cert"
-            " and key in its scheduler, worker and client sections (https://distributed.dask.org/en/stable/tls.html)",
+            f"'{place}' is not a loopback address. A task runs whatever it receives, so connections "
+            "to other machines need TLS.",
+            hint="configure dask for TLS: set distributed.comm.require-encryption: true, distributed.comm.tls.ca-file, and"
+            " cert and key in its scheduler, worker and client sections (https://distributed.dask.org/en/stable/tls.html)",
         )
     return f"tcp://{place}"
 
@@ -246,7 +247,8 @@ def unproven(error: BaseException, name: str, address: str) -> OpError | None:
                 f"{name} could not prove that it knows the secret of this user's clusters.",
                 facts=facts,
                 hint="run all tasks and sessions as one user, or give each a copy of one token file in"
-                f" {ENVIRONMENT_VARIABLE}; check that no other program listens on this address; use TLS through a tunnel",
+                f" {ENVIRONMENT_VARIABLE}; check that no other program listens on this address; use TLS through a"
+                " tunnel",
             )
         if isinstance(cause, CertificateRefusedError | ssl.SSLError) and not isinstance(
             cause, ssl.SSLEOFError
@@ -254,7 +256,8 @@ def unproven(error: BaseException, name: str, address: str) -> OpError | None:
             return UnauthenticatedError.of(
                 f"The connection to {name} was refused: {getattr(cause, 'reason', None) or cause}",
                 facts=facts,
-                hint="use valid certificates of the same authority on both ends; dask reads them from distributed.comm.tls",
+                hint="use valid certificates of the same authority on both ends; dask reads them from"
+                " distributed.comm.tls",
             )
     return None
 

@@ -552,8 +552,8 @@ def _gone(task: str, error: BaseException) -> UnavailableError:
     return UnavailableError.of(
         "The connection to the dask worker of the task was lost",
         facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
-        hint="the task is not restarted: start tasks on the current workers with gpuplace.cluster(client), and restore a"
-        " checkpoint in a new session with its target",
+        hint="the task is not restarted: start tasks on the current workers with gpuplace.cluster(client), and restore"
+        " a checkpoint in a new session with its target",
     )
 
 

@@ -315,8 +315,8 @@ def _scalar_summary(xp: ArrayModule, tags: Array, values: Array) -> Array:
         are = "are " if rules() == "2.21" else ""
         raise InvalidArgumentError.of(
             f"tags and values {are}not the same shape: {_shown(tags)} != {_shown(values)}{tag}",
-            hint="a scalar summary records one value per step: reduce the tensor first, for example with tf.reduce_mean, or show all"
-            " values with tf.summary.histogram",
+            hint="a scalar summary records one value per step: reduce the tensor first, for example with"
+            " tf.reduce_mean, or show all values with tf.summary.histogram",
         )
     with np.errstate(over="ignore"):
         numbers = values.reshape(-1).astype(np.float32).tolist()

@@ -221,7 +221,8 @@ def assembled(
             array = values(extents)
             if array.shape != tuple(length for _, length in place):
                 raise DataLossError.of(
-                    f"A slice of {name} has shape {_shape_text(array.shape)}, but its extents are {slice_text(extents)}",
+                    f"A slice of {name} has shape {_shape_text(array.shape)}, but its extents are"
+                    f" {slice_text(extents)}",
                     hint=WHAT_TO_DO,
                 )
             parts.append((array[indices(common, place)], indices(common, area)))

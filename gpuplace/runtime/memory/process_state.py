@@ -313,8 +313,8 @@ def _pin(state: _Gpus, device: VirtualGPU) -> None:
     listed = repr(first.visible_device_list)
     if release in ("1.0", "1.4"):
         warn(
-            f"GPU:{device.tf_id} is visible GPU {device.visible_id} in this session, but it was visible GPU {before} in "
-            f"an earlier session (visible_device_list={listed}). TensorFlow {release} allows this silently; later "
+            f"GPU:{device.tf_id} is visible GPU {device.visible_id} in this session, but it was visible GPU {before} "
+            f"in an earlier session (visible_device_list={listed}). TensorFlow {release} allows this silently; later "
             "releases raise an error.",
             GPUOptionsWarning,
         )

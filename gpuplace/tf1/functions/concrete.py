@@ -211,7 +211,8 @@ class ConcreteFunction:
                 arguments.append(kwargs.pop(name))
         if kwargs:
             raise TypeError(
-                f"Unexpected keyword arguments {list(kwargs)} for a function that takes {', '.join(names) or 'no arguments'}."
+                f"Unexpected keyword arguments {list(kwargs)} for a function that takes "
+                f"{', '.join(names) or 'no arguments'}."
             )
         if len(arguments) != len(wanted):
             raise TypeError(

@@ -181,7 +181,8 @@ def _matrix(
         old_indices = remapping[remapping >= 0]
         if old_indices.size and old_indices.max() >= size:
             raise InvalidArgumentError.of(
-                f"{what}_remapping contains index {old_indices.max()}, but that dimension of the checkpoint's matrix has size {size}"
+                f"{what}_remapping contains index {old_indices.max()}, but that dimension of the checkpoint's "
+                f"matrix has size {size}"
             )
         if remapping is not columns and np.unique(old_indices).size != old_indices.size:
             raise InvalidArgumentError.of(f"{what}_remapping maps two new {what}s to the same old {what}")

@@ -110,7 +110,7 @@ class TowerChoices:
         """Return all rows as sentences."""
         lines = [self.text]
         for row in self.rows:
-            fits = {True: "", False: "; it does not fit", None: "; whether it fits is not known"}[row.fits]
+            fits = {True: "", False: "; it does not fit", None: "; it is unknown whether it fits"}[row.fits]
             size = "" if row.peak_memory is None else f", {size_text(row.peak_memory)} on the fullest device"
             lines.append(
                 f"{row.towers} with variables on {_place(row.variables)}: {seconds_text(row.step_time)} per step, "

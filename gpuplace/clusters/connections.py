@@ -133,8 +133,9 @@ def full_address(address: str) -> str:
         raise PermissionDeniedError.of(
             f"'{place}' is not a loopback address. A task runs whatever it receives, so connections "
             "to other machines need TLS.",
-            hint="configure dask for TLS: set distributed.comm.require-encryption: true, distributed.comm.tls.ca-file, and"
-            " cert and key in its scheduler, worker and client sections (https://distributed.dask.org/en/stable/tls.html)",
+            hint="configure dask for TLS: set distributed.comm.require-encryption: true, distributed.comm.tls.ca-file,"
+            " and cert and key in its scheduler, worker and client sections"
+            " (https://distributed.dask.org/en/stable/tls.html)",
         )
     return f"tcp://{place}"
 

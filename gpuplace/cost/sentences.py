@@ -57,7 +57,7 @@ def peak_text(nbytes: float | None, fits: bool | None, size: Callable[[int], str
     return f"{size(round(nbytes))}{_FITS[fits]}"
 
 
-_FITS = {True: "", False: ": does not fit", None: ": not known whether it fits"}
+_FITS = {True: "", False: ": does not fit", None: ": unknown whether it fits"}
 
 
 def waits(step: Any) -> dict[str, float]:
@@ -71,9 +71,7 @@ def waits(step: Any) -> dict[str, float]:
         if begin > reached:
             late = begin - reached
             seconds_of[
-                "noticing that copies have finished"
-                if late <= 1.01 * POLL_SECONDS
-                else "waiting for a free thread"
+                "detecting finished copies" if late <= 1.01 * POLL_SECONDS else "waiting for a free thread"
             ] += late
         lasted = max(end - max(begin, reached), 0.0)
         reached = max(reached, end)

@@ -232,7 +232,7 @@ def test_unknown_is_neither_fits_nor_does_not_fit(limited, tmp_path, capsys):
     memory = step.memory
     assert memory.fits is None and "allocations and nodes" in memory.unknown
     assert step.peak_memory[GPU] is None and step.peak_memory[CPU] > 0
-    assert f"Whether the step fits on GPU:0 is not known: {memory.unknown}" in step.explain()
+    assert f"It is unknown whether the step fits on GPU:0: {memory.unknown}" in step.explain()
     with pytest.raises(KeyError, match="the memory of GPU:0 is not known"):
         memory.of("GPU:0")
     row = next(row for row in step.rows("memory") if row.device == GPU)
@@ -268,7 +268,7 @@ def test_memory_is_not_known_where_a_shape_is_not():
         tf.tanh(tf.placeholder(tf.float32, name="given"), name="fed")
     for name in ("parsed", "called"):
         memory = tf.estimate(graph, name, machine="1x V100").memory
-        assert memory.fits is None and "are not known" in memory.unknown
+        assert memory.fits is None and "are unknown" in memory.unknown
     assert tf.estimate(graph, "fed", machine="1x V100").memory.fits is True
 
 
@@ -303,7 +303,7 @@ def test_the_largest_known_number(unknown_from):
 
 def test_advice_on_what_is_not_known(limited):
     advice = tf.advise(limited, "out", {"rows": (150, 256)}, machine="2x V100", steps=5)
-    assert advice.fits is None and "whether it fits is not known: " in advice.text
+    assert advice.fits is None and "it is unknown whether it fits: " in advice.text
     assert "does not fit" not in advice.explain()
     points = advice.tradeoff(limits=0, steps=5)
     assert all(

@@ -416,14 +416,14 @@ class Advice:
         elif math.isfinite(self.gap):
             text += f"; no placement can be below {self.shown(self.bound)}"
         if self.fits is None:
-            text += f"; whether it fits is not known: {self.estimate.memory.unknown}"
+            text += f"; it is unknown whether it fits: {self.estimate.memory.unknown}"
         elif not self.fits:
             short = [use for use in self.estimate.memory.devices if use.short]
             where = ", ".join(
                 f"{size_text(use.short)} on {use.device.rpartition('device:')[2]}" for use in short
             )
             missing = size_text(sum(use.short for use in short))
-            text += f"; it does not fit: {missing} of memory are missing ({where})"
+            text += f"; it does not fit: it is {missing} short of memory ({where})"
         return f"{text}."
 
     @with_safe_text

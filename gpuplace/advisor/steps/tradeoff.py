@@ -92,8 +92,8 @@ class Tradeoff:
         return "\n".join([self.text, *(self._line(point) for point in self.points)])
 
     def _line(self, point: TradeoffPoint) -> str:
-        more = "" if point.is_best else "; another is as quick and smaller, or quicker and as small"
-        more += {True: "", False: "; it does not fit", None: "; whether it fits is not known"}[point.fits]
+        more = "" if point.is_best else "; another placement is faster or smaller, and not worse otherwise"
+        more += {True: "", False: "; it does not fit", None: "; it is unknown whether it fits"}[point.fits]
         return f"{point.name}: {_costs(point)}{more}."
 
     @property
@@ -102,7 +102,9 @@ class Tradeoff:
         best = self.best
         first, last = best[0], best[-1]
         if len(best) == 1:
-            return f"One placement is the quickest and the smallest: {_costs(first)} on the fullest device."
+            return (
+                f"One placement is both the fastest and the smallest: {_costs(first)} on the fullest device."
+            )
         return f"From {_costs(last)} on the fullest device to {_costs(first)}."
 
     @with_safe_text

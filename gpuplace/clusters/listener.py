@@ -205,7 +205,7 @@ class Refusals:
 
         Args:
             why: the reason in a few words.
-            error: exception whose traceback is logged; None: none.
+            error: exception whose traceback is logged, or None.
         """
         self._counts[why[:_MOST_LETTERS] if len(self._counts) < _MOST_REASONS else "other reasons"] += 1
         self._error = self._error or error

@@ -157,7 +157,7 @@ class Graph(Collections):
         Raises:
             gpuplace.errors.NotFoundError: no op of this type is registered.
             ValueError: the name is invalid, an input belongs to another graph, or the shapes do not match.
-            RuntimeError: the graph is finalised.
+            RuntimeError: the graph is finalized.
         """
         if op_def is None:
             op_def = self.function_op_defs.get(op_type) or op_registry().lookup(op_type)

@@ -75,7 +75,7 @@ def capture_stack() -> Stack:
 
 
 def program_line(obj: Any) -> TraceableObject:
-    """An object with the line of the nearest caller outside this package.
+    """Return an object together with the line of the nearest caller outside this package.
 
     Args:
         obj: the object.
@@ -463,7 +463,7 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
 
 
 def add_inputs(op: Operation, tensors: Sequence[Tensor]) -> None:
-    """Append inputs; the caller changes the attribute with their types.
+    """Append inputs; the caller must update the attribute with their types.
 
     Args:
         op: the operation.

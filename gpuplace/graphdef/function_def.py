@@ -66,7 +66,7 @@ def function_def(
         name: name of the function.
         body: graph of the function.
         description: description of the function.
-        attrs: attributes in their Python form; None: none.
+        attrs: attributes in their Python form, or None.
         output_names: names of the results; None: the names of the operations that produce them.
 
     Raises:
@@ -132,7 +132,7 @@ def add_function(
         name: name of the function.
         body: graph of the function.
         description: description of the function.
-        attrs: attributes; None: none.
+        attrs: attributes, or None.
     """
     message = function_def(name, body, description, attrs)
     graph.functions[name] = message.SerializeToString(deterministic=True)

@@ -57,7 +57,7 @@ def import_graph_def(
         graph_def: a ``GraphDef``, of this package or TensorFlow's.
         input_map: ``"node:output"``, ``"node"`` or ``"^node"`` -> tensor (or operation) to use instead; None: no
             replacements.
-        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return, or None.
         name: prefix of the names; None: ``"import"``; empty: no prefix.
         op_dict: ignored, as in TensorFlow.
         producer_op_list: ignored, since the attributes that newer releases added and their defaults are known.

@@ -204,7 +204,7 @@ def merge(
 
     Args:
         inputs: string tensors, each the bytes of a ``Summary``.
-        collections: collections to add the op to; None: none.
+        collections: collections to add the op to, or None.
         name: name of the scope.
 
     Returns:

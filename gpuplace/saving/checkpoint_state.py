@@ -307,7 +307,7 @@ def wait_for_new_checkpoint(
 
     Args:
         checkpoint_dir: folder of the checkpoints.
-        last_checkpoint: known checkpoint; None: none.
+        last_checkpoint: known checkpoint, or None.
         seconds_to_sleep: interval between checks, in seconds.
         timeout: maximum wait, in seconds; None: no limit.
 

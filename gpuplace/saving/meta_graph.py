@@ -119,7 +119,7 @@ def export_meta_graph(
         filename: path of the file; None: do not write a file.
         meta_info_def: metadata of the message; None: only the release.
         graph_def: nodes of the graph; None: those of ``graph``.
-        saver_def: saver to include; None: none.
+        saver_def: saver to include, or None.
         collection_list: names of the collections; None: all.
         as_text: write protobuf's text format.
         graph: graph to export; None: the default graph.
@@ -128,7 +128,7 @@ def export_meta_graph(
         clear_extraneous_savers: remove the operations of other savers.
         strip_default_attrs: omit attributes that have their default values.
         save_debug_info: ignored; stack traces are not written.
-        unbound_inputs_col_name: collection for inputs from outside the scope; None: none.
+        unbound_inputs_col_name: collection for inputs from outside the scope, or None.
 
     Returns:
         The message.
@@ -384,11 +384,11 @@ def import_scoped_meta_graph_with_return_elements(
         meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
         clear_devices: remove device requests.
         graph: graph to extend; None: the default graph.
-        import_scope: name scope to import into; None: none.
+        import_scope: name scope to import into, or None.
         input_map: see ``import_graph_def``; None: no replacements.
         unbound_inputs_col_name: collection of the inputs that ``input_map`` must replace.
         restore_collections_predicate: function of a collection name that returns whether to import it.
-        return_elements: names of nodes and tensors to return; None: none.
+        return_elements: names of nodes and tensors to return, or None.
 
     Returns:
         Name without the scope -> global variable, and the operations and tensors.

@@ -52,7 +52,7 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
 
     Args:
         variable: variable to convert.
-        export_scope: scope to remove from names; None: none.
+        export_scope: scope to remove from names, or None.
 
     Returns:
         The message; None if the variable is not in the scope.
@@ -88,7 +88,7 @@ def slice_info_to_proto(info: SaveSliceInfo, export_scope: str | None = None) ->
 
     Args:
         info: slice to convert.
-        export_scope: scope to remove from the name; None: none.
+        export_scope: scope to remove from the name, or None.
 
     Returns:
         The message; None if the whole tensor is not in the scope.

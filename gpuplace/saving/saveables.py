@@ -1,7 +1,7 @@
 """Objects that a saver can save: variables, and objects that list their tensors.
 
     names -> variables     {"w": v}  or a list, whose variables are saved under their own names
-    saveables              sorted by name: for each the tensors to write, and how to give the values back
+    saveables              sorted by name: for each the tensors to write, and how to restore the values
 
 Source: tensorflow/python/training/saving/saveable_object.py and saveable_object_util.py, release 1.15.
 """

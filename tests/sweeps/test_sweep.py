@@ -322,7 +322,7 @@ def test_configs_are_told_from_names_of_configs():
     ("given", "error", "text"),
     [
         ({"what": "run"}, ValueError, "'place', 'estimate', 'advise'"),
-        ({"feeds": {}}, TypeError, "has no option 'feeds': there are tags"),
+        ({"feeds": {}}, TypeError, "has no option 'feeds': choose from tags"),
         ({"graphs": 5}, TypeError, "a path or glob pattern"),
         ({"graphs": [5]}, TypeError, "Expected a Graph"),
         ({"graphs": "no/such/*.pb"}, tf.errors.NotFoundError, r"No file matches no/such/\*.pb"),

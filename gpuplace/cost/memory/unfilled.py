@@ -83,7 +83,7 @@ def is_whole(array: Any) -> bool:
 
 
 def unfilled_like(value: Any) -> Any:
-    """Return a new array like another one, with the same values only if it is small."""
+    """Return a new array like a given one, with the same values only if it is small."""
     array = np.asarray(value)
     return np.array(array) if array.nbytes <= SMALL_BYTES else unfilled(array.shape, array.dtype)
 

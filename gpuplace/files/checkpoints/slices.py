@@ -120,7 +120,7 @@ def resolved(extents: Slice, shape: Sequence[int]) -> Slice:
 
 
 def check_slices(name: str, shape: Sequence[int], stored: Iterable[Slice]) -> None:
-    """Validate what a file says about a tensor.
+    """Validate a tensor's description in a file.
 
     Args:
         name: name of the tensor.

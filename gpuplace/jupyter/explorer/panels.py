@@ -215,8 +215,8 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
         blocks.append(text_block(growth_note, "faint"))
     blocks.append(
         text_block(
-            "Variables and constants stay in memory. Outputs are summed as if none were freed, so a step needs less than "
-            "that.",
+            "Variables and constants stay in memory. Outputs are summed as if none were freed, so a step needs less "
+            "than that.",
             "faint",
         )
     )

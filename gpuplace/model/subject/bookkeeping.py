@@ -212,7 +212,7 @@ def _reached(graph: _Edges, starts: np.ndarray) -> np.ndarray:
 def _is_first_value(
     view: NodeColumns, graph: _Edges, node: int, is_live: np.ndarray, purposes: np.ndarray
 ) -> bool:
-    """Return whether an assignment gives a variable its first value.
+    """Return whether an assignment initializes a variable.
 
     It does if it has the usual name, or if its value is known when the graph is built.
     """

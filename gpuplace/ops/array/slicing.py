@@ -385,7 +385,7 @@ def slice_of(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
     Args:
         tensor: the tensor to slice.
         slice_spec: the index in brackets.
-        var: the variable that ``assign`` of the slice changes; None: none.
+        var: the variable that ``assign`` of the slice changes, or None.
 
     Raises:
         TypeError: the index has another type.

@@ -4,7 +4,7 @@
                                dy ─┴─> SymbolicGradient (f=Foo) ──> dx
 
 A node whose type is a function's name calls that function; a ``PartitionedCall`` names it in an attribute. A
-``SymbolicGradient`` runs the function that the library lists as the gradient of another one, or else derives a gradient
+``SymbolicGradient`` runs the function that the library lists as the gradient of a function, or derives a gradient
 from that one's body when it first runs.
 
 Source: tensorflow/core/common_runtime/function.cc and tensorflow/core/kernels/function_ops.cc, release 1.15 (sentence);

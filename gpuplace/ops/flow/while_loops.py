@@ -118,7 +118,7 @@ class WhileContext(ControlFlowContext):
         """Return the loop as a ``WhileContextDef``.
 
         Args:
-            export_scope: a scope to strip from the names; None: none.
+            export_scope: a scope to strip from the names, or None.
 
         Returns:
             The message; None if the loop is not in the scope.

@@ -102,7 +102,7 @@ def batch_normalization(
         mean: the mean to subtract, ``[channels]`` or another shape that broadcasts to ``x``, as for the tensors below;
             of the dtype of ``variance``.
         variance: of a floating dtype, which may be wider than that of ``x``.
-        offset: the offset to add, of the dtype of ``variance``; None: none.
+        offset: the offset to add, of the dtype of ``variance``, or None.
         scale: the factor, of the dtype of ``variance``; None: 1.
         variance_epsilon: a small number added to the variance to avoid division by zero.
         name: name scope.

@@ -119,7 +119,7 @@ class TensorMemory(ABC):
         return value
 
     def note_shared(self, label: str, device: str, source: Any, value: Any) -> Any:
-        """Account for an array that shares the memory of another one, and return it.
+        """Account for an array that shares the memory of another array, and return it.
 
         Args:
             label, device: as in `note`.

@@ -101,12 +101,12 @@ def build(
 def unary(
     dataset: Dataset, op_type: str, spec: Any = None, functions: Sequence[Traced] = (), **arguments: Any
 ) -> Dataset:
-    """Return a dataset that takes from another one.
+    """Return a dataset that reads another dataset.
 
     Args:
         dataset: the other dataset.
         op_type: the type of its operation.
-        spec: what its elements are; None: the same as those of ``dataset``.
+        spec: spec of its elements; None: the same as for ``dataset``.
         functions: the functions that it calls.
         **arguments: the operation's other inputs and attributes.
     """
@@ -742,7 +742,7 @@ class Dataset:
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
     ) -> Dataset:
-        """Do the same as ``map``.
+        """Equivalent of ``map``.
 
         Args:
             map_func: as for ``map``.
@@ -832,7 +832,7 @@ class Dataset:
         )
 
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
-        """Do the same as ``filter``.
+        """Equivalent of ``filter``.
 
         Args:
             predicate: as for ``filter``.

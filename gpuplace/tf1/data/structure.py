@@ -99,7 +99,7 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
 
     Args:
         first: a structure.
-        second: another one.
+        second: another structure.
         check_types: whether their classes have to be equal.
 
     Raises:
@@ -181,7 +181,7 @@ def are_compatible(first: Any, second: Any) -> bool:
 
     Args:
         first: a spec.
-        second: another one.
+        second: another structure.
     """
     try:
         assert_same_structure(first, second)

@@ -208,8 +208,8 @@ def ssim(
         max_val: the range of the pixels: 255, or 1.
         filter_size: size of the Gaussian window in pixels.
         filter_sigma: its standard deviation in pixels.
-        k1: stabilises dark regions.
-        k2: stabilises uniform regions.
+        k1: stabilizes dark regions.
+        k2: stabilizes uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.
@@ -270,8 +270,8 @@ def ssim_multiscale(
             previous one.
         filter_size: size of the Gaussian window in pixels; it must fit into the images at every scale.
         filter_sigma: its standard deviation in pixels.
-        k1: stabilises dark regions.
-        k2: stabilises uniform regions.
+        k1: stabilizes dark regions.
+        k2: stabilizes uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.

@@ -55,7 +55,7 @@ class TableInitializerBase:
 
     @property
     def _shared_name(self) -> str:
-        """Shared name of tables that are initialized in the same way; "": unshared."""
+        """Shared name of tables with the same initialization; "": unshared."""
         return ""
 
     def initialize(self, table: Any) -> Operation:

@@ -521,7 +521,7 @@ class DenseHashTable(MutableHashTable):
         value_dtype: dtype of the values.
         default_value: the value of missing keys; its shape is the shape of values.
         empty_key: a key that is never used, a scalar or a vector like all keys.
-        deleted_key: another one.
+        deleted_key: another key that is never used.
         initial_num_buckets: initial number of buckets, a power of two; None: 131072.
         name: name of the operation.
         checkpoint: whether default savers also save its keys and values.

@@ -31,7 +31,7 @@ def _message(view: str) -> Any:
 
 
 def _print_error(error: OpError) -> None:
-    """Print what is wrong, with the kind of error in words."""
+    """Print an error, with its class in words."""
     words = re.findall("[A-Z][a-z]+", type(error).__name__.removesuffix("Error"))
     print(f"{' '.join(words).capitalize()}: {error.message}", file=sys.stderr)
 

@@ -132,7 +132,7 @@ def sparse_reduce_sum_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """Do the same as ``sparse_reduce_sum`` with a sparse result.
+    """Return the result of ``sparse_reduce_sum`` as a sparse tensor.
 
     Args:
         sp_input: a sparse tensor of numbers.
@@ -160,7 +160,7 @@ def sparse_reduce_max_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """Do the same as ``sparse_reduce_max`` with a sparse result.
+    """Return the result of ``sparse_reduce_max`` as a sparse tensor.
 
     Args:
         sp_input: a sparse tensor of real numbers.

@@ -244,7 +244,7 @@ def train(
         train_step_fn: function that runs a step, as ``train_step`` does.
         train_step_kwargs: its last argument; left out: tensors to stop and log.
         log_every_n_steps: steps between log lines; 0 for no lines.
-        graph: the graph, which is finalised; None for the default one.
+        graph: the graph, which is finalized; None for the default one.
         master: the session's target.
         is_chief: whether this process initializes, saves and writes; otherwise it waits for the chief.
         global_step: an integer scalar; None for the graph's own.

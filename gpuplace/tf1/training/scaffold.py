@@ -67,13 +67,13 @@ class Scaffold:
         self._saver = either(saver, "_saver")
 
     def finalize(self) -> Scaffold:
-        """Create missing operations, and finalise the default graph.
+        """Create missing operations, and finalize the default graph.
 
         Returns:
             The scaffold.
 
         Raises:
-            RuntimeError: a collection has several candidates, or the graph is already finalised and an
+            RuntimeError: a collection has several candidates, or the graph is already finalized and an
                 operation is missing.
         """
         if self._init_op is None:

@@ -49,7 +49,7 @@ class Supervisor:
     ...             supervisor.request_stop()
 
     Args:
-        graph: the graph, which is finalised; None for the default one.
+        graph: the graph, which is finalized; None for the default one.
         ready_op: a tensor with the names of uninitialized variables; None: no check.
         ready_for_local_init_op: the same before ``local_init_op`` runs; None: no check.
         is_chief: whether this process initializes, saves and writes; otherwise it waits for the chief.

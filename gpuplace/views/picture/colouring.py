@@ -92,7 +92,7 @@ class Colouring:
     name: str
     """One of `COLOURINGS`, or ``"moved"``."""
     title: str
-    """Description of what the colours show."""
+    """Description of the colours' meaning."""
     categories: tuple[Category, ...]
     """The categories, in legend order."""
     category: np.ndarray

@@ -1,4 +1,4 @@
-"""Decide what a picture shows: boxes, edges and a legend, with at most a few hundred boxes.
+"""Choose the content of a picture: boxes, edges and a legend, with at most a few hundred boxes.
 
 ::
 
@@ -168,7 +168,7 @@ def draw(
     hard_cap: int = HARD_CAP,
     backward: bool = False,
 ) -> Drawing:
-    """Decide what a picture of a placement shows.
+    """Choose the content of a picture of a placement.
 
     Args:
         placement: a `Placement` or a `PlacementView`.

@@ -1,7 +1,7 @@
 """Write a laid-out sheet as SVG that the explorer can restyle and click.
 
-Elements are those that Graphviz writes: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link with the tooltip,
-and the ids and classes of `gpuplace.views.picture.dot`. It adds two things that Graphviz cannot draw: hatches, and
+The elements are the same as in Graphviz's output: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link with
+the tooltip, and the ids and classes of `gpuplace.views.picture.dot`. It adds two things that Graphviz cannot draw: hatches, and
 labels placed after the layout where they cover least.
 """
 

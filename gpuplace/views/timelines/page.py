@@ -49,7 +49,7 @@ _ON_PATH, _TRANSFER = 1, 2
 
 
 class Page(NamedTuple):
-    """Data of the script."""
+    """Data for the page's script."""
 
     columns: bytes
     """Columns of the events; see the module."""

@@ -1,4 +1,4 @@
-"""Inception, version 3: with factorised convolutions.
+"""Inception, version 3: with factorized convolutions.
 
 Source: tensorflow/contrib/slim/python/slim/nets/inception_v3.py, release 1.15; "Rethinking the Inception Architecture
 for Computer Vision" (Szegedy and others 2015).

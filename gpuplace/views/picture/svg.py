@@ -1,8 +1,8 @@
 """Write a laid-out sheet as SVG that the explorer can restyle and click.
 
 The elements are the same as in Graphviz's output: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link with
-the tooltip, and the ids and classes of `gpuplace.views.picture.dot`. It adds two things that Graphviz cannot draw: hatches, and
-labels placed after the layout where they cover least.
+the tooltip, and the ids and classes of `gpuplace.views.picture.dot`. It adds two things that Graphviz cannot
+draw: hatches, and labels placed after the layout where they cover least.
 """
 
 from __future__ import annotations

@@ -116,22 +116,22 @@ def explore(
         ValueError: ``tags`` or ``signature`` for a graph without them, or ``visible_devices`` that the machine does not
             have.
     """
-    given = locals()
-    given["signature"] = signature_choice(signature, function, given.pop("whole_graph"))
+    arguments = locals()
+    arguments["signature"] = signature_choice(signature, function, arguments.pop("whole_graph"))
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
     from gpuplace.views.logs.capture import LogCapture
 
     if x is None:
-        given["x"] = get_default_graph()
+        arguments["x"] = get_default_graph()
     elif isinstance(x, LogCapture):
-        given["x"] = x.placement
+        arguments["x"] = x.placement
     elif isinstance(x, str | os.PathLike):
         from gpuplace.views.logs.graph_or_log import log_in_file
 
         with OwnFramesHidden(OpError):
-            found = log_in_file(x)
-        given["x"] = x if found is None else found
-    return make_explorer(**given)
+            log = log_in_file(x)
+        arguments["x"] = x if log is None else log
+    return make_explorer(**arguments)
 
 
 def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = None) -> StepTimeline:

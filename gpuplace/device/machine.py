@@ -199,7 +199,8 @@ class Machine:
                     hint="use letters, digits and _, starting with a letter",
                 )
             tasks += [
-                (f"/job:{job}/replica:0/task:{index}", as_machine(one)) for index, one in enumerate(machines)
+                (f"/job:{job}/replica:0/task:{index}", as_machine(machine_of_task))
+                for index, machine_of_task in enumerate(machines)
             ]
         return cls.of_tasks(dict(tasks), Network.parse(network) if isinstance(network, str) else network)
 

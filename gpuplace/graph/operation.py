@@ -448,10 +448,10 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
             f"Cannot update edge. Input index [{index}] is greater than the number of total inputs"
             f" [{len(op.inputs)}]."
         )
-    known = op.inputs[index].shape
-    if not known.is_compatible_with(tensor.shape):
+    current = op.inputs[index].shape
+    if not current.is_compatible_with(tensor.shape):
         raise InvalidArgumentError.of(
-            f"Cannot update edge, incompatible shapes: {brackets(tensor.shape)} and {brackets(known)}."
+            f"Cannot update edge, incompatible shapes: {brackets(tensor.shape)} and {brackets(current)}."
         )
     _prepare_change(op)
     consumers = op.inputs[index]._consumers

@@ -27,7 +27,7 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
 
     Source: FunctionLibraryDefinition::AddFunctionDef in tensorflow/core/framework/function.cc, releases 1.15, 2.21.
     """
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for function in functions:
         name = function.signature.name
         if name in ops:
@@ -35,10 +35,10 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
                 f"Cannot add function '{name}' because an op with the same name already exists.",
                 hint="rename the function and update its callers",
             )
-        known = found.setdefault(name, function)
-        if known is not function and known != function:
+        earlier = by_name.setdefault(name, function)
+        if earlier is not function and earlier != function:
             raise function_exists(name)
-    return found
+    return by_name
 
 
 def function_exists(name: str) -> InvalidArgumentError:

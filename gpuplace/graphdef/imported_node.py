@@ -358,15 +358,15 @@ def topological_order(
         for source, output in [*node.inputs, *((control, -1) for control in node.control_inputs)]:
             if (source, output) in outside:
                 continue
-            found = position.get(source)
-            if found is None:
+            source_index = position.get(source)
+            if source_index is None:
                 text = f"^{source}" if output < 0 else source if output == 0 else f"{source}:{output}"
                 if output == 0 and written is not None and f"{source}:0" in written(index):
                     text = f"{source}:0"
                 raise InvalidArgumentError.of(f"Node '{node.name}': Unknown input node '{text}'")
-            if node.op_type in MERGES and output >= 0 and nodes[found].op_type in NEXT_ITERATIONS:
+            if node.op_type in MERGES and output >= 0 and nodes[source_index].op_type in NEXT_ITERATIONS:
                 continue
-            sources[index].append(found)
+            sources[index].append(source_index)
     order = ready_order(range(len(nodes)), sources.__getitem__)
     if len(order) < len(nodes):
         stuck = [nodes[index].name for index in sorted(set(range(len(nodes))).difference(order))]

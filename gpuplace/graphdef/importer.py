@@ -167,8 +167,8 @@ class _Import:
         function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
         for name, function in self.functions.items():
             _check_depth(function)
-            known = graph.functions.get(name)
-            if known is not None and known != function.SerializeToString(deterministic=True):
+            existing = graph.functions.get(name)
+            if existing is not None and existing != function.SerializeToString(deterministic=True):
                 raise function_exists(name)
         self.function_defs = function_defs
         reader = NodeReader(self._op_defs, message.versions.producer)
@@ -389,7 +389,9 @@ class _Import:
                 if other is None:
                     if rules() == "2.21" or graph.is_func_graph:  # the node may be in an outer graph
                         continue
-                    node, wanted = (one.removeprefix(f"{self.prefix}/") for one in (op.name, name))
+                    node, wanted = (
+                        full_name.removeprefix(f"{self.prefix}/") for full_name in (op.name, name)
+                    )
                     raise ValueError(
                         f"Node '{node}' expects to be colocated with unknown node '{safe_text(wanted)}'"
                     )

@@ -74,17 +74,17 @@ def merged_summaries(parts: Iterable[bytes]) -> bytes:
     tags: set[str] = set()
     for part in parts:
         try:
-            found = Summary.FromString(part)
+            summary = Summary.FromString(part)
         except DecodeError:
             raise InvalidArgumentError.of("Could not parse one of the summary inputs") from None
-        for value in found.value:
+        for value in summary.value:
             if value.tag and value.tag in tags:
                 raise InvalidArgumentError.of(
                     f"Duplicate tag {value.tag} found in summary inputs",
                     hint="give each merged summary a unique name",
                 )
             tags.add(value.tag)
-        message.value.extend(found.value)
+        message.value.extend(summary.value)
     written: bytes = message.SerializeToString()
     return written
 

@@ -404,7 +404,7 @@ class SessionResources:
             InvalidArgumentError: it has another type, or the name belongs to another kind of resource.
         """
         container = container or DEFAULT_CONTAINER
-        found = self.get_or_create(
+        storage = self.get_or_create(
             container,
             name,
             lambda: VariableStorage(
@@ -412,16 +412,16 @@ class SessionResources:
             ),
             device,
         )
-        if not isinstance(found, VariableStorage):
+        if not isinstance(storage, VariableStorage):
             raise InvalidArgumentError.of(
-                f"Resource {container}/{name} is a {type(found).__name__}, not a variable"
+                f"Resource {container}/{name} is a {type(storage).__name__}, not a variable"
             )
-        if found.dtype is not dtype.base_dtype:
+        if storage.dtype is not dtype.base_dtype:
             raise InvalidArgumentError.of(
                 f"Trying to access resource {name} located in device {device or 'unknown'} with dtype"
-                f" {dtype.base_dtype.short_name}, which was created with dtype {found.dtype.short_name}"
+                f" {dtype.base_dtype.short_name}, which was created with dtype {storage.dtype.short_name}"
             )
-        return found
+        return storage
 
     def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Any:
         """Return the resource with a name; NotFoundError if it does not exist."""

@@ -107,14 +107,14 @@ def _denormals() -> _Denormals | None:
     word, bits = where
     begun, usual[word], flushing[word] = usual[word], usual[word] & ~bits, usual[word] | bits
     put.argtypes, put.restype = (ctypes.c_void_p,), None
-    found = _Denormals(partial(put, flushing), partial(put, usual))
-    found.flush()
+    switch = _Denormals(partial(put, flushing), partial(put, usual))
+    switch.flush()
     is_zero = not _is_there(_SMALLEST)
-    found.keep()
+    switch.keep()
     is_number = _is_there(_SMALLEST)
     if begun & bits:
-        found.flush()
-    return found if is_zero and is_number else None
+        switch.flush()
+    return switch if is_zero and is_number else None
 
 
 def _chosen() -> _Pair:

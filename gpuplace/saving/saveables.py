@@ -288,10 +288,10 @@ def by_name(things: Any) -> dict[str, Any]:
             continue
         info = getattr(thing, "_save_slice_info", None)
         if info is not None:
-            known = named.setdefault(info.full_name, [])
-            if not isinstance(known, list):
+            slices = named.setdefault(info.full_name, [])
+            if not isinstance(slices, list):
                 raise ValueError(f"Mixing slices and non-slices with the same name: {info.full_name}")
-            known.append(thing)
+            slices.append(thing)
             continue
         if _is_partitioned(thing):
             name: str = thing.name
@@ -347,8 +347,8 @@ def saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
     elif isinstance(wanted, Trackable) and not isinstance(wanted, Variable):
         for value_name, value in wanted._gather_saveables_for_checkpoint().items():
             full_name = name if value_name == VARIABLE_VALUE_KEY else f"{name}_{value_name}"
-            made = value(full_name) if callable(value) else value
-            yield from saveables_for(made, made.name)
+            saveable = value(full_name) if callable(value) else value
+            yield from saveables_for(saveable, saveable.name)
     elif _is_partitioned(wanted):
         yield from _slices(wanted._get_variable_list(), name)
     elif isinstance(wanted, list | tuple):

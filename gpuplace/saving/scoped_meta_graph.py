@@ -112,7 +112,7 @@ def export_scoped_meta_graph(
         ValueError: the graph exceeds the size limit of messages.
     """
     graph = graph or get_default_graph()
-    made = export_meta_graph(
+    meta_graph = export_meta_graph(
         filename,
         graph_def=graph_def,
         graph=graph,
@@ -127,7 +127,7 @@ def export_scoped_meta_graph(
         **kwargs,
     )
     variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=export_scope)
-    return made, {strip_name_scope(variable.name, export_scope): variable for variable in variables}
+    return meta_graph, {strip_name_scope(variable.name, export_scope): variable for variable in variables}
 
 
 def import_scoped_meta_graph(

@@ -505,11 +505,11 @@ def merge_bundles(prefixes: Sequence[str], merged: str) -> None:
         for key, entry in bundle.entries.items():
             if not entry.slices:
                 entry.shard_id += first_shard
-            known = entries.get(key)
-            if known is None:
+            earlier = entries.get(key)
+            if earlier is None:
                 entries[key] = entry
-            elif known.slices and entry.slices and _alike(known, entry):
-                known.slices.extend(entry.slices)
+            elif earlier.slices and entry.slices and _alike(earlier, entry):
+                earlier.slices.extend(entry.slices)
             else:
                 raise InvalidArgumentError.of(
                     f"Duplicate tensor keyed by {key.decode(errors='replace')} encountered, when merging prefix: "

@@ -189,7 +189,7 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
     head = SavedTensorSlices()
     head.meta.versions.producer = _VERSION
     entries: dict[bytes, bytes] = {}
-    known: dict[str, Any] = {}
+    metas: dict[str, Any] = {}
     for tensor in tensors:
         shape = tensor.array.shape if tensor.shape is None else tensor.shape
         extents = full_slice(len(shape)) if tensor.shape is None else tensor.extents
@@ -198,9 +198,9 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
             raise InvalidArgumentError.of(
                 f"Adding duplicate key: {tensor.name}", hint="give each variable a unique name"
             )
-        meta = known.get(tensor.name)
+        meta = metas.get(tensor.name)
         if meta is None:
-            meta = known[tensor.name] = head.meta.tensor.add(
+            meta = metas[tensor.name] = head.meta.tensor.add(
                 name=tensor.name, type=tensor.dtype.as_datatype_enum
             )
             meta.shape.SetInParent()

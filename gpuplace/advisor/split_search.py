@@ -316,7 +316,7 @@ class Searcher:
             self.consider(start, name)
 
     def _filled(self, order: Ints) -> Ints:
-        """Fill one device after another up to its memory; the rest goes to the devices with most free memory."""
+        """Fill one device after another up to its memory; the rest goes to the devices with the most free memory."""
         room = self.arrays.rooms.copy()
         devices = len(room)
         runs = self.arrays.seconds.reshape(-1, devices)

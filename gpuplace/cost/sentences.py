@@ -45,7 +45,7 @@ def peak_text(nbytes: float | None, fits: bool | None, size: Callable[[int], str
     """Format the peak of a device's memory, and whether it fits.
 
     >>> peak_text(512, True), peak_text(512, False), peak_text(None, None)
-    ('512 B', '512 B: does not fit', 'not known')
+    ('512 B', '512 B: does not fit', 'unknown')
 
     Args:
         nbytes: bytes; None if unknown.
@@ -53,7 +53,7 @@ def peak_text(nbytes: float | None, fits: bool | None, size: Callable[[int], str
         size: format of a number of bytes.
     """
     if nbytes is None:
-        return "not known"
+        return "unknown"
     return f"{size(round(nbytes))}{_FITS[fits]}"
 
 

@@ -71,7 +71,7 @@ def open_model(source: Any) -> Model:
         NotFoundError: the file does not exist, or the folder contains no SavedModel.
         PermissionDeniedError, FailedPreconditionError: the file cannot be read.
         ResourceExhaustedError: the file exceeds the size of a message, or is compressed excessively.
-        DataLossError: the content is not such a message: truncated, corrupt, or something else.
+        DataLossError: the content is not a message of this type: it is truncated, corrupt, or something else.
         InvalidArgumentError: an object of TensorFlow's has no graph, or TensorFlow cannot save it.
         TypeError: ``source`` has another type.
     """

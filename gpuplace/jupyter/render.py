@@ -172,7 +172,7 @@ def sheet_layout(
 
 
 def room_on(canvas: tuple[float, float]) -> tuple[float, float]:
-    """Return width and height of the largest picture with readable names on a canvas, given in pixels.
+    """Return the width and height of the largest picture with readable names that fits a canvas given in pixels.
 
     The picture is scaled down to fit, except for its margin.
     """

@@ -35,7 +35,9 @@ def listens(target):
 
 def test_workers_become_tasks():
     with workers(3) as (local, client), tf.Graph().as_default():
-        with pytest.raises(tf.errors.InvalidArgumentError, match="need 4 more dask workers, but only 3 are free"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="need 4 more dask workers, but only 3 are free"
+        ):
             tf.cluster(client, jobs={"worker": 4})
         with tf.cluster(client, jobs={"ps": 1, "worker": 2}) as cluster:
             assert cluster.cluster_spec.jobs == ["ps", "worker"]

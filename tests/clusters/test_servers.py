@@ -32,7 +32,11 @@ pytest.importorskip("distributed")
             'Could not parse port for local server from "foo".',
         ),
         (({"w": ["localhost:0"]}, "w", 0, "x"), tf.errors.NotFoundError, "No server factory registered"),
-        (({"w": ["192.0.2.1:0"]},), tf.errors.PermissionDeniedError, "'192.0.2.1:0' is not a loopback address"),
+        (
+            ({"w": ["192.0.2.1:0"]},),
+            tf.errors.PermissionDeniedError,
+            "'192.0.2.1:0' is not a loopback address",
+        ),
         (({"w": ["0.0.0.0:0"]},), tf.errors.PermissionDeniedError, "'0.0.0.0:0' is not a loopback address"),
     ],
 )

@@ -136,7 +136,7 @@ def test_data_through_the_cpu_names_types_with_kernels():
     assert "int32 works in host memory" in one.cause
     assert one.fix == (
         "Compute in tf.float32 or tf.int64 instead of tf.int32: GPUs have kernels for that in their own memory, except "
-        "of FloorMod, which needs another op."
+        "for FloorMod, which needs another op."
     )
 
 

@@ -162,7 +162,7 @@ def _rows_of_planes(space: Any) -> Iterator[_Row]:
 
 
 def _stats(stats: Iterable[Any], names: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """Return name and value of an event's statistics, except numbers, as text."""
+    """Return the name and value of each of an event's statistics, except numbers, as text."""
     for stat in stats:
         kind = stat.WhichOneof(_VALUE)
         if kind is not None:

@@ -329,7 +329,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
         A number, or one for each image.
 
     Raises:
-        ValueError: ``images`` are not images.
+        ValueError: ``images`` has neither three nor four dimensions.
     """
     with name_scope(name, "total_variation"):
         tensor = convert_to_tensor(images)

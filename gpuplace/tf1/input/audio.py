@@ -168,12 +168,12 @@ def _chunks(data: bytes) -> tuple[tuple[int, int, int], bytes]:
             header = (channels, rate, bits)
         elif name == b"data":
             if header is None:
-                raise InvalidArgumentError.of("Data chunk of WAV file comes before its header")
+                raise InvalidArgumentError.of("The data chunk of the WAV file comes before the header")
             if at + size > len(data):
                 raise InvalidArgumentError.of(f"Data too short when trying to read {size} bytes of samples")
             return header, data[at : at + size]
         at += size
-    raise InvalidArgumentError.of("No data chunk found in WAV file")
+    raise InvalidArgumentError.of("The WAV file has no data chunk")
 
 
 @compute("DecodeWav", fresh=True)

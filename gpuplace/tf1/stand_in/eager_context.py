@@ -40,7 +40,7 @@ in_eager_mode = executing_eagerly
 
 
 def in_graph_mode() -> bool:
-    """Return True, because nothing runs while it is built."""
+    """Return True, because operations never run while the graph is built."""
     return True
 
 

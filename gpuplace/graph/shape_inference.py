@@ -27,7 +27,7 @@ _functions: dict[str, ShapeFunction] = {}
 
 
 def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
-    """Register the decorated function for these op types; ValueError if one has a function already."""
+    """Register the decorated function for these op types; raise ValueError if one already has a function."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
         meet_waiting(function)

@@ -68,7 +68,7 @@ _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
 
 def escape(text: str) -> str:
-    """Text for an HTML-like label, which must not be empty, and in which ``\\N`` would mean the node's name."""
+    """Escape text for an HTML-like label, which must not be empty, and where ``\\N`` would mean the node's name."""
     return html.escape(_literal(text), quote=True) or "&#160;"
 
 

@@ -304,10 +304,7 @@ def _sweep(commands: _Commands) -> None:
     _add_part(parser)
     _add_step(parser, _FETCH_HELP)
     parser.add_argument(
-        "--trips",
-        action="append",
-        metavar="FRAME=N",
-        help="number of iterations of the loop with this frame name",
+        "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop frame"
     )
     _add_searches(parser)
     parser.add_argument(
@@ -414,18 +411,14 @@ def _calibrate(commands: _Commands) -> None:
 def _estimate(commands: _Commands) -> None:
     parser = _command(commands, "estimate")
     parser.epilog = (
-        "Several machines or batch sizes give a table with a row for each. "
-        "GPUs must be models from the catalogue."
+        "Several machines or batch sizes give a table with one row each. GPUs must be in the catalogue."
     )
     parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
     _add_part(parser)
     _add_step(parser, _FETCH_HELP)
     parser.add_argument("--batch", metavar="N,N,...", help=f"{_BATCH_HELP}; several sizes give a table")
     parser.add_argument(
-        "--trips",
-        action="append",
-        metavar="FRAME=N",
-        help="number of iterations of the loop with this frame name",
+        "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop frame"
     )
     parser.add_argument("--machine", action="append", dest="machines", metavar="MACHINE", help=MACHINE_HELP)
     parser.add_argument(

@@ -229,11 +229,11 @@ class _Call:
         if arg.type_list_attr is not None:
             known_types = self.attrs.get(arg.type_list_attr)
             if known_types is not None and known_types != tuple(types):
-                types_text, known_names = (
+                names, known_names = (
                     ", ".join(dtype.name for dtype in some) for some in (types, known_types)
                 )
                 raise TypeError(
-                    f"Input '{arg.name}' of '{self.op_def.name}' Op has type list of {types_text} that does not match"
+                    f"Input '{arg.name}' of '{self.op_def.name}' Op has type list of {names} that does not match"
                     f" type list {known_names} of argument '{self.origin[arg.type_list_attr]}'."
                 )
             self._note(arg.type_list_attr, tuple(types), arg.name)

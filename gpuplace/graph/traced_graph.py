@@ -145,9 +145,7 @@ class TracedGraph(Graph):
         while pending:
             op = pending[-1]
             missing = [
-                needed.op
-                for needed in op.inputs
-                if needed not in self.captured and needed.op.graph is not self
+                each.op for each in op.inputs if each not in self.captured and each.op.graph is not self
             ]
             if missing:
                 pending.extend(missing)
@@ -159,7 +157,7 @@ class TracedGraph(Graph):
                 raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
             if op.type in PLACEHOLDERS:
                 raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
-            inputs = [self.captured.get(needed, needed) for needed in op.inputs]
+            inputs = [self.captured.get(each, each) for each in op.inputs]
             copy = super().create_op(op.type, inputs, name=op.name, attrs=op.attrs, op_def=op.op_def)
             for mine, theirs in zip(copy.outputs, op.outputs, strict=True):
                 mine.set_shape(theirs.shape)
@@ -333,14 +331,14 @@ def lifted(tensor: Tensor) -> Tensor:
             copies[op.outputs[0]] = origin
             pending.pop()
             continue
-        missing = [needed.op for needed in op.inputs if needed not in copies]
+        missing = [each.op for each in op.inputs if each not in copies]
         if missing:
             pending.extend(missing)
             continue
         pending.pop()
         if op.outputs and op.outputs[0] in copies:
             continue
-        inputs = [copies[needed] for needed in op.inputs]
+        inputs = [copies[each] for each in op.inputs]
         with graph.name_scope(None), attr_scope(graph, {CLASS_ATTR: None}):
             copy = graph.create_op(op.type, inputs, name=op.name, attrs=op.attrs, op_def=op.op_def)
         for mine, theirs in zip(copy.outputs, op.outputs, strict=True):

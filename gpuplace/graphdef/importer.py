@@ -389,9 +389,7 @@ class _Import:
                 if other is None:
                     if rules() == "2.21" or graph.is_func_graph:  # the node may be in an outer graph
                         continue
-                    node, wanted = (
-                        full_name.removeprefix(f"{self.prefix}/") for full_name in (op.name, name)
-                    )
+                    node, wanted = (text.removeprefix(f"{self.prefix}/") for text in (op.name, name))
                     raise ValueError(
                         f"Node '{node}' expects to be colocated with unknown node '{safe_text(wanted)}'"
                     )

@@ -105,9 +105,7 @@ class OpTraits:
         if self.forwards:
             object.__setattr__(self, "shares", True)
         if self.fresh and self.shares:
-            raise ValueError(
-                "an op cannot both return new arrays (fresh) and share memory with its inputs (shares)"
-            )
+            raise ValueError("an op cannot return new arrays (fresh) and share its inputs' memory (shares)")
 
 
 NO_TRAITS = OpTraits()

@@ -208,8 +208,7 @@ def _size(graph: SentGraph | OpError) -> int:
 
 def _no_workers() -> UnavailableError:
     return UnavailableError.of(
-        f"The dask cluster has had no worker for {_PATIENCE_S:g} seconds",
-        hint="start a worker: dask worker ADDRESS",
+        f"The dask cluster has had no worker for {_PATIENCE_S:g} s", hint="run: dask worker ADDRESS"
     )
 
 
@@ -233,9 +232,7 @@ def _client_of(client: Any) -> Iterator[Client]:
             f"client must be a distributed.Client or the address of its scheduler; got {client!r}"
         )
     if client.asynchronous:
-        raise TypeError(
-            "client must be a synchronous distributed.Client: create it without asynchronous=True"
-        )
+        raise TypeError("client must be a distributed.Client created without asynchronous=True")
     if client.status != "running":
         raise FailedPreconditionError.of(
             f"The client is {client.status}", hint="create a new distributed.Client(...)"
@@ -462,8 +459,7 @@ class _Cluster:
                 pass
             if self._client.status != "running":
                 raise UnavailableError.of(
-                    "The connection to the dask scheduler was lost",
-                    hint="pass resume=FILE.parquet to keep completed cases",
+                    "The dask scheduler cannot be reached", hint="pass resume=FILE to keep completed cases"
                 )
             if self._client.nthreads():
                 since = time.monotonic()
@@ -485,8 +481,7 @@ class _Cluster:
         """Handle a batch without rows: its worker died, or the cluster lost a graph with a worker."""
         if self._client.status != "running":
             raise UnavailableError.of(
-                "The connection to the dask scheduler was lost",
-                hint="pass resume=FILE.parquet to keep completed cases",
+                "The dask scheduler cannot be reached", hint="pass resume=FILE to keep completed cases"
             )
         error = future.exception() if future.status == "error" else None
         if isinstance(error, ImportError | AttributeError):

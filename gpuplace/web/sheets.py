@@ -57,9 +57,7 @@ def colours_sheet() -> str:
     lines.append("}")
 
     def rule(selectors: str, attribute: str, colour: str, variable: str, property_name: str = "") -> None:
-        chosen = ", ".join(
-            f'.gp-canvas {selector}[{attribute}="{colour}"]' for selector in selectors.split(", ")
-        )
+        chosen = ", ".join(f'.gp-canvas {part}[{attribute}="{colour}"]' for part in selectors.split(", "))
         lines.append(f"{chosen} {{ {property_name or attribute}: var(--gp-{variable}); }}")
 
     rule("g.scope , g.bundle ", "fill", paper, "ground")

@@ -102,9 +102,7 @@ class Tradeoff:
         best = self.best
         first, last = best[0], best[-1]
         if len(best) == 1:
-            return (
-                f"One placement is both the fastest and the smallest: {_costs(first)} on the fullest device."
-            )
+            return f"One placement is fastest and smallest: {_costs(first)} on the fullest device."
         return f"From {_costs(last)} on the fullest device to {_costs(first)}."
 
     @with_safe_text

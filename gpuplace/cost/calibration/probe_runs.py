@@ -164,9 +164,7 @@ def _tensorflow(
                     return line.strip()
                 errors.seek(0)
                 error_lines = errors.read().strip().splitlines()
-                raise _fails(
-                    python, error_lines[-1] if error_lines else f"it exited with status {process.wait()}"
-                )
+                raise _fails(python, error_lines[-1] if error_lines else f"exit status {process.wait()}")
 
             def run(name: str) -> tuple[float, RunMetadata]:
                 print(name, file=requests, flush=True)

@@ -380,9 +380,7 @@ def shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Seque
         shape = requested
         if isinstance(requested, TensorSpec):
             if isinstance(value, (SparseTensor, IndexedSlices)):
-                raise TypeError(
-                    f"shape invariant {requested!r} describes a dense tensor and cannot be used for {value!r}"
-                )
+                raise TypeError(f"shape invariant {requested!r} describes a dense tensor, not {value!r}")
             shape = requested.shape
         if isinstance(value, SparseTensor) and (shape is None or isinstance(shape, TensorShape)):
             rank = value.get_shape().ndims

@@ -265,10 +265,7 @@ class _Axes:
         batch, self.depth = other_axes(attrs["ksize"], data_format)
         batch_stride, self.stride = other_axes(attrs["strides"], data_format)
         if (batch, batch_stride) != (1, 1):
-            raise _unimplemented(
-                "Pooling is not yet supported on the batch dimension.",
-                "use a window and stride of 1 along the batch",
-            )
+            raise _unimplemented("Pooling is not yet supported on the batch dimension.", _ONE_ALONG + "batch")
         self._is_deep = (self.depth, self.stride) != (1, 1)
         self._is_wide = self.depth > 1 and spatial(attrs["ksize"], data_format) != (1, 1)
 
@@ -278,8 +275,7 @@ class _Axes:
             self.check(channels, device_type)
         elif self._is_deep:
             raise _unimplemented(
-                f"{name} is not yet supported on the depth dimension.",
-                "use a window and stride of 1 along the channels",
+                f"{name} is not yet supported on the depth dimension.", _ONE_ALONG + "channels"
             )
 
     def check(self, channels: int, device_type: str) -> None:
@@ -306,6 +302,9 @@ class _Axes:
                 "Depthwise max pooling is currently only implemented for CPU devices.",
                 "use tf.device('/cpu:0'), or tf.reduce_max on a reshaped tensor",
             )
+
+
+_ONE_ALONG = "use a window and stride of 1 along the "
 
 
 def _unimplemented(sentence: str, hint: str) -> UnimplementedError:
@@ -432,8 +431,7 @@ def _check_mean(axes: _Axes, channels: int, device_type: str) -> None:
     axes.check(channels, device_type)
     if axes.depth > 1:
         raise _unimplemented(
-            "Non-spatial pooling is not yet supported. Volunteers? :)",
-            "use a window and stride of 1 along the channels",
+            "Non-spatial pooling is not yet supported. Volunteers? :)", _ONE_ALONG + "channels"
         )
 
 

@@ -231,9 +231,7 @@ class FetchStructure:
         try:
             self.build: Build = self._visit(fetches)
         except RecursionError:
-            raise ValueError(
-                "The fetches are nested too deeply: does a list or dict contain itself?"
-            ) from None
+            raise ValueError("The fetches are nested too deeply: does a list contain itself?") from None
         self.tensors: tuple[Tensor, ...] = tuple(self._positions)
         self.operations: tuple[Operation, ...] = tuple(self._operations)
 

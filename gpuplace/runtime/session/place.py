@@ -291,9 +291,7 @@ def _placement_graph_of_part(
         what = type(graph).__name__
         raise ValueError(f"tags and signature apply only to a SavedModel; this is a {what}")
     if not isinstance(source, Graph):
-        raise ValueError(
-            "function must name a function in the graph's library, but this graph has no library"
-        )
+        raise ValueError("function must name a library function, but this graph has no library")
     return load_placement_graph(Model(library_of(source)), catalogue, release, **choice._asdict())
 
 
@@ -351,9 +349,7 @@ def devices_of(
     """
     if isinstance(machine, DeviceSet):
         if visible_devices is not None:
-            raise ValueError(
-                "visible_devices selects GPUs of a Machine; it cannot be combined with a DeviceSet"
-            )
+            raise ValueError("visible_devices requires a Machine; it cannot be combined with a DeviceSet")
         return machine
     environ: Mapping[str, str] | None = None if machine is None else {}
     machine = current_machine() if machine is None else as_machine(machine)

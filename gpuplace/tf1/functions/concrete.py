@@ -211,8 +211,7 @@ class ConcreteFunction:
                 arguments.append(kwargs.pop(name))
         if kwargs:
             raise TypeError(
-                f"Unexpected keyword arguments {list(kwargs)} for a function that takes "
-                f"{', '.join(names) or 'no arguments'}."
+                f"Unexpected keyword arguments {list(kwargs)}; the function takes {', '.join(names) or 'none'}."
             )
         if len(arguments) != len(wanted):
             raise TypeError(

@@ -181,8 +181,7 @@ def _matrix(
         old_indices = remapping[remapping >= 0]
         if old_indices.size and old_indices.max() >= size:
             raise InvalidArgumentError.of(
-                f"{what}_remapping contains index {old_indices.max()}, but that dimension of the checkpoint's "
-                f"matrix has size {size}"
+                f"{what}_remapping contains {old_indices.max()}, but the checkpoint has only {size} {what}s"
             )
         if remapping is not columns and np.unique(old_indices).size != old_indices.size:
             raise InvalidArgumentError.of(f"{what}_remapping maps two new {what}s to the same old {what}")

@@ -81,7 +81,22 @@ def test_one_device_and_wrong_numbers():
         found.svg("blue")
 
 
-def test_the_smallest_is_found_from_either_objective():
-    assert advice(objective="memory").tradeoff(limits=0, steps=20).best[-1].step_time == pytest.approx(
-        advice().tradeoff(limits=0, steps=20).best[-1].step_time, rel=0.25
+@pytest.mark.parametrize("steps", [5, 60])
+def test_its_ends_are_what_the_objectives_find(steps):
+    fastest, smallest = (
+        tf.advise(GRAPH, "train", {"rows": (512, 1024)}, "2x V100", objective, steps=steps)
+        for objective in ["step_time", "memory"]
     )
+    for start in advice(), smallest:
+        points = start.tradeoff(limits=1, steps=steps).points
+        assert min(point.step_time for point in points) <= fastest.value
+        assert points[0].peak_memory <= smallest.value
+        assert all(point.advice.objective == start.objective for point in points)
+
+
+def test_the_ends_are_the_same_from_either_objective():
+    ends = set()
+    for objective in ["step_time", "memory"]:
+        points = advice(objective=objective).tradeoff(limits=0, steps=30).points
+        ends.add((min(point.step_time for point in points), points[0].peak_memory))
+    assert len(ends) == 1

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
+from gpuplace.jupyter.explorer.views import STYLE, ModuleWidget
 from gpuplace.release import RELEASES, get_release
 from gpuplace.runtime.session.place import place
 from gpuplace.typing import MachineLike, OperationLike
 from gpuplace.views.tables import html
+from gpuplace.web.modules import widget_module
 from gpuplace.why.explanation import Explanation
 
 
-class RuleExplorer(ipywidgets.VBox):
+class RuleExplorer(ModuleWidget):
     """The rules that settle the device of a program's result, with controls for request, dtype and release.
 
     Args:
@@ -32,12 +33,19 @@ class RuleExplorer(ipywidgets.VBox):
         machine: the machine; None for the current one.
     """
 
-    request = traitlets.Unicode(
-        "", help="Device of the ``tf.device`` block around the program; empty for none."
+    _esm = widget_module("gpuplace/widgets/rule_view.js")
+    _css = STYLE
+
+    request = traitlets.Unicode("", help="Request of ``tf.device`` around the program; empty for none.").tag(
+        sync=True
     )
-    dtype = traitlets.Unicode(help="Dtype that the program is called with.")
-    release = traitlets.Enum(RELEASES, help="TensorFlow release whose rules apply.")
-    soft_placement = traitlets.Bool(False, help="Whether soft placement is on.")
+    dtype = traitlets.Unicode(help="Dtype that the program is called with.").tag(sync=True)
+    release = traitlets.Enum(RELEASES, help="TensorFlow release whose rules apply.").tag(sync=True)
+    soft_placement = traitlets.Bool(False, help="Whether soft placement is on.").tag(sync=True)
+    choices: Any = traitlets.List().tag(sync=True)
+    """The controls: ``name`` of a trait, ``label``, and ``options`` as values and texts, or None for a checkbox."""
+    rules = traitlets.Unicode().tag(sync=True)
+    """The rules as HTML."""
 
     def __init__(
         self, program: Callable[[DType], OperationLike], dtypes: Sequence[str], machine: MachineLike | None
@@ -50,30 +58,30 @@ class RuleExplorer(ipywidgets.VBox):
         labels = place(Graph(), machine).device_labels
         gpus = sum(label.startswith("GPU") for label in labels)
         requests = [f"/{label.lower()}" for label in (*labels, f"GPU:{gpus}")]  # the last GPU does not exist
-        options = {
-            "request": [("no request", ""), *((name, name) for name in requests)],
-            "dtype": [(name, name) for name in dtypes],
-            "release": [(name, name) for name in RELEASES],
+        self._options = {
+            "request": {"": "no request", **{name: name for name in requests}},
+            "dtype": {name: name for name in dtypes},
+            "release": {name: name for name in RELEASES},
         }
-        titles = {"request": "tf.device", "dtype": "dtype", "release": "TensorFlow"}
-        controls = [
-            ipywidgets.Dropdown(
-                description=title,
-                options=options[name],
-                value=value,
-                layout={"width": "auto"},
-                style={"description_width": "initial"},
+        choices = [
+            {"name": name, "label": label, "options": list(options.items())}
+            for (name, options), label in zip(
+                self._options.items(), ("tf.device", "dtype", "TensorFlow"), strict=True
             )
-            for (name, title), value in zip(titles.items(), ("", dtypes[0], get_release()), strict=True)
         ]
-        controls.append(ipywidgets.Checkbox(description="soft placement", indent=False))
-        self._result = ipywidgets.HTML()
-        bar = ipywidgets.HBox(controls, layout={"flex_flow": "row wrap"})
-        super().__init__([bar, self._result], dtype=dtypes[0], release=get_release())
-        for name, control in zip((*titles, "soft_placement"), controls, strict=True):
-            traitlets.link((self, name), (control, "value"))
-        self.observe(self._place, [*titles, "soft_placement"])
+        choices.append({"name": "soft_placement", "label": "soft placement", "options": None})
+        super().__init__(choices=choices, dtype=dtypes[0], release=get_release())
+        self.observe(self._place, [choice["name"] for choice in choices])
         self._place()
+
+    @traitlets.validate("request", "dtype")
+    def _check(self, proposal: Any) -> str:
+        name, value = proposal["trait"].name, str(proposal["value"])
+        if value not in self._options[name]:
+            raise traitlets.TraitError(
+                f"{value!r} is none of the {name}s: {', '.join(map(repr, self._options[name]))}"
+            )
+        return value
 
     def _place(self, _change: Any = None) -> None:
         """Build the graph, place it, and show the rules."""
@@ -91,10 +99,7 @@ class RuleExplorer(ipywidgets.VBox):
             self.explanation = placement.explain(getattr(result, "op", result).name)
         except (OpError, TypeError, ValueError) as error:  # shown where the user looks
             self.error = error
-        self._result.value = self._rules()
-
-    def _rules(self) -> str:
-        return html.error_html(self.error) if self.error else html.explanation_html(self.explanation)
+        self.rules = html.error_html(self.error) if self.error else html.explanation_html(self.explanation)
 
     @property
     def text(self) -> str:
@@ -108,6 +113,7 @@ class RuleExplorer(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return the widget and, for readers without a kernel, the rules of this choice."""
-        plain = f"{self.text}\n{self.error or self.explanation}"
-        shown = f"<p>{html.escape(self.text)}</p>{self._rules()}"
-        return {**super()._repr_mimebundle_(**kwargs), "text/html": shown, "text/plain": plain}
+        bundle = super()._repr_mimebundle_(**kwargs)
+        live = bundle[0] if isinstance(bundle, tuple) else bundle or {}
+        shown = f"<p>{html.escape(self.text)}</p>{self.rules}"
+        return {**live, "text/html": shown, "text/plain": f"{self.text}\n{self.error or self.explanation}"}

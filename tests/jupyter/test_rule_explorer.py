@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import traitlets
 
 import gpuplace as tf
 from gpuplace.why.rules import Rule
@@ -20,17 +21,14 @@ def rules():
 
 def choose(rules, title, value):
     """What a browser sends when the user chooses an entry, or checks a box."""
-    (control,) = [control for control in rules.children[0].children if control.description == title]
-    if title != "soft placement":
-        entry = [label for label, _ in control.options].index(value)
-        control.set_state({"index": entry})
-    else:
-        control.set_state({"value": value})
+    (choice,) = [choice for choice in rules.choices if choice["label"] == title]
+    assert choice["options"] is None or value in dict(choice["options"])
+    rules.set_state({choice["name"]: value})
 
 
 def shown(rules):
     """Rule, and devices left and struck out, of each row on the page."""
-    page = rules.children[1].value
+    page = rules.rules
     rows = re.findall(r"<tr><td.*?</tr>", page)
     text = [re.sub(r"<[^>]*>", "|", row) for row in rows]
     return [
@@ -42,8 +40,7 @@ def shown(rules):
 def test_it_starts_without_a_request_in_this_release(rules):
     assert rules.explanation.device.endswith("GPU:0") and rules.release == "1.15"
     assert shown(rules) == [("kernel", []), ("type priority", ["CPU:0"]), ("name order", ["GPU:1"])]
-    request = rules.children[0].children[0]
-    assert [value for _, value in request.options] == ["", "/cpu:0", "/gpu:0", "/gpu:1", "/gpu:2"]
+    assert list(dict(rules.choices[0]["options"])) == ["", "/cpu:0", "/gpu:0", "/gpu:1", "/gpu:2"]
 
 
 def test_each_control_changes_what_is_struck_out(rules):
@@ -80,7 +77,7 @@ def test_the_rows_are_those_of_explain(rules):
 def test_an_error_of_the_program_is_shown_and_gone_with_the_next_choice(rules):
     choose(rules, "dtype", "bool")
     assert rules.explanation is None and isinstance(rules.error, TypeError)
-    assert 'role="alert"' in rules.children[1].value and "DataType bool" in rules.children[1].value
+    assert 'role="alert"' in rules.rules and "DataType bool" in rules.rules
     choose(rules, "dtype", "float32")
     assert rules.error is None and rules.explanation.device
 
@@ -91,16 +88,19 @@ def test_a_saved_notebook_keeps_the_last_choice(rules):
     assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
     assert bundle["text/plain"] == f"{rules.text}\n{rules.explanation}"
     first = "tf.device('/gpu:1'), float32, TensorFlow 1.15, without soft placement"
-    assert rules.text == first and rules.children[1].value in bundle["text/html"]
+    assert rules.text == first and rules.rules in bundle["text/html"]
     assert "<script" not in bundle["text/html"]
 
 
 def test_a_setting_that_does_not_exist_is_an_error(rules):
-    with pytest.raises(Exception, match="Invalid selection"):
+    with pytest.raises(traitlets.TraitError, match="'/tpu:0' is none of the requests: '', '/cpu:0'"):
         rules.request = "/tpu:0"
+    with pytest.raises(traitlets.TraitError, match="release"):
+        rules.release = "1.16"
+    assert rules.request == "" and rules.explanation.device
 
 
 def test_many_devices_are_not_struck_out_one_by_one():
     rules = tf.explore_rules(product, machine="16x V100")
     assert shown(rules) == [("kernel", []), ("type priority", []), ("name order", [])]
-    assert "+9" in rules.children[1].value
+    assert "+9" in rules.rules

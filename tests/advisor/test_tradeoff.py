@@ -7,6 +7,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.views.timelines.plots import Axis, Line, plot_svg
 from tests.advisor.step_graphs import branches, graph_of
 
 GRAPH = graph_of(branches(count=1, width=1024, blocks=3))
@@ -100,3 +101,16 @@ def test_the_ends_are_the_same_from_either_objective():
         points = advice(objective=objective).tradeoff(limits=0, steps=30).points
         ends.add((min(point.step_time for point in points), points[0].peak_memory))
     assert len(ends) == 1
+
+
+def test_labels_of_close_times_do_not_overlap():
+    times = [0.0185, 0.0192, 0.0212, 0.131, 0.174, 1.17]
+    line = Line("best", "#6d96ff", [(time, 1.0) for time in times])
+    svg = plot_svg([line], Axis("time", "{:g} s".format, is_log=True), Axis("size", "{:g}".format))
+    root = ElementTree.fromstring(svg)
+    labels = [
+        (float(text.get("x")), text.text)
+        for text in root.findall("{http://www.w3.org/2000/svg}text")
+        if (text.text or "").endswith(" s")
+    ]
+    assert [text for _, text in sorted(labels)] == ["0.0185 s", "0.131 s", "1.17 s"]

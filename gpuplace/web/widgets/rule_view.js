@@ -13,7 +13,7 @@ function render({ model, el }) {
     show();
   }
 
-  const bar = element("div", { class: "gp-rule-choices" });
+  const bar = element("div", { style: "display: flex; flex-wrap: wrap; gap: 4px 16px" });
   for (const name of ["keydown", "mousedown"]) { // JupyterLab would move the focus to its cell
     bar.addEventListener(name, (event) => event.key === "Escape" || event.stopPropagation());
   }
@@ -26,7 +26,13 @@ function render({ model, el }) {
       model.save_changes();
     });
     follow(name, () => control[key] = model.get(name));
-    bar.append(element("label", {}, ...(options ? [label, control] : [control, label])));
+    bar.append(
+      element(
+        "label",
+        { style: "display: flex; gap: 4px; align-items: center" },
+        ...(options ? [label, control] : [control, label]),
+      ),
+    );
   }
 
   const rules = element("div", { class: "jp-RenderedHTMLCommon", role: "status" });

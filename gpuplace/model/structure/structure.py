@@ -373,10 +373,14 @@ class _Builder:
                 part_of[node] = min(taken, key=lambda part: end[part] or len(view), default=-1)
         for node in left:  # a node that passes a result on is shown with the op that computes it
             if roles.is_passing[node] and part_of[node] < 0 and roles.inputs[node]:
-                maker = max(roles.inputs[node], key=place.__getitem__)
+                maker = max(
+                    roles.inputs[node],
+                    key=lambda before: (end[part_of[before]] if part_of[before] >= 0 else -1, place[before]),
+                )
                 part = part_of[maker]
                 if part > ROOT and self._inner_layers(part) and self.scopes.is_model[maker]:
                     label = view.names[maker].rpartition("/")[2]
+                    end.append(end[part])
                     part = part_of[maker] = self.tree.part(self.tree.path(part, label), label, part, "group")
                 part_of[node] = part if part >= 0 and not self._inner_layers(part) else -1
         for node in reversed(left):

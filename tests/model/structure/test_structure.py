@@ -465,6 +465,33 @@ def test_the_flow_between_layers_is_no_circle():
     assert part(view, found, "results") == part(view, found, "shaped") != part(view, found, "passed")
 
 
+def test_a_layer_that_begins_before_those_that_it_follows():
+    """Keys and values of a decoder's cross attention need only the encoder's result."""
+
+    def product(rows, scope):
+        with tf.name_scope(f"{scope}/"):
+            return tf.nn.relu(tf.matmul(rows, tf.Variable(tf.ones([8, 8]))))
+
+    def build():
+        rows = memory = product(tf.placeholder(tf.float32, [8, 8], name="ids"), "embeddings")
+        for number in range(4):
+            scope = f"decoder_{number}"
+            key, value = (product(memory, f"{scope}/cross/{name}") for name in ("key", "value"))
+            alone = product(product(rows, f"{scope}/self/query"), f"{scope}/self/output")
+            with tf.name_scope(f"{scope}/"):
+                rows = tf.add(rows, alone, name="add")
+            query = product(product(rows, f"{scope}/norm"), f"{scope}/cross/query")
+            with tf.name_scope(f"{scope}/cross/"):
+                mixed = tf.matmul(tf.matmul(query, key), value)
+            mixed = product(mixed, f"{scope}/cross/output")
+            with tf.name_scope(f"{scope}/"):
+                rows = tf.add(rows, mixed, name="add_1")
+        tf.identity(product(rows, "logits"), name="result")
+
+    view, found = structure(build)
+    assert circles(view, found) == set()
+
+
 def test_what_only_an_assertion_needs_is_bookkeeping():
     def build():
         rows = tf.placeholder(tf.float32, [4, 8], name="rows")

@@ -18,7 +18,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.jupyter.explorer.views import STYLE, ModuleWidget
 from gpuplace.release import RELEASES, get_release
 from gpuplace.runtime.session.place import place
-from gpuplace.typing import MachineLike, OperationLike
+from gpuplace.typing import MachineLike
 from gpuplace.views.tables import html
 from gpuplace.web.modules import widget_module
 from gpuplace.why.explanation import Explanation
@@ -48,7 +48,7 @@ class RuleExplorer(ModuleWidget):
     """The rules as HTML."""
 
     def __init__(
-        self, program: Callable[[DType], OperationLike], dtypes: Sequence[str], machine: MachineLike | None
+        self, program: Callable[[DType], Any], dtypes: Sequence[str], machine: MachineLike | None
     ) -> None:
         self._program, self._machine = program, machine
         self.explanation: Explanation | None = None
@@ -63,7 +63,7 @@ class RuleExplorer(ModuleWidget):
             "dtype": {name: name for name in dtypes},
             "release": {name: name for name in RELEASES},
         }
-        choices = [
+        choices: list[dict[str, Any]] = [
             {"name": name, "label": label, "options": list(options.items())}
             for (name, options), label in zip(
                 self._options.items(), ("tf.device", "dtype", "TensorFlow"), strict=True
@@ -111,7 +111,7 @@ class RuleExplorer(ModuleWidget):
     def __repr__(self) -> str:
         return f"<RuleExplorer: {self.text}>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Return the widget and, for readers without a kernel, the rules of this choice."""
         bundle = super()._repr_mimebundle_(**kwargs)
         live = bundle[0] if isinstance(bundle, tuple) else bundle or {}

@@ -8,7 +8,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.steps.advice import Advice
-from gpuplace.advisor.steps.advise import _case, with_other_labels
+from gpuplace.advisor.steps.advise import _case
 from gpuplace.advisor.steps.device_labels import (
     FINAL,
     LOSSLESS,
@@ -18,6 +18,7 @@ from gpuplace.advisor.steps.device_labels import (
     without_idle,
 )
 from gpuplace.advisor.steps.placed_choice import place_choice
+from gpuplace.advisor.steps.searched_choice import with_other_labels
 from tests.advisor.step_graphs import branches, graph_of, image_towers, large, towers
 
 MACHINES = [

@@ -7,7 +7,7 @@ The rough memory estimate suffices if GPUs are far from full; otherwise each sim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,16 @@ def place_choice(case: Case, device_of: Ints) -> PlacedChoice:
         placement = placed_with(free.placement, requests)
         step = estimate_placed(scorer.step, placement)
     return PlacedChoice(device_of, tuple(requests), placement, step, _score(scorer, step))
+
+
+def rescored(case: Case, placed: PlacedChoice) -> PlacedChoice:
+    """Return a placed choice with the score of the case's own objective.
+
+    Args:
+        case: the step.
+        placed: choice of the same step, scored by any objective.
+    """
+    return replace(placed, score=_score(case.scorer, placed.estimate))
 
 
 def is_predicted(scorer: ChoiceScorer, step: StepEstimate) -> bool:

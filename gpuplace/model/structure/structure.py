@@ -132,6 +132,12 @@ class _Builder:
         self.forward = ForwardParts(self.tree, self.roles, self.scopes)
         self.differentiated = [-1] * len(view)
         self.home: dict[int, int] = {}
+        roles = self.roles
+        self.updated = {
+            roles.variable_of[before]
+            for node in np.flatnonzero(roles.is_update).tolist()
+            for before in roles.inputs[node][:1]
+        }
         self.homes_by_name: dict[str, int] | None = None
         self.inner_layers: dict[int, list[int]] | None = None
 
@@ -181,7 +187,11 @@ class _Builder:
                 self.tree.part_of[node] = self.home[variable]
 
     def _common(self, variable: int, parts: Sequence[int]) -> int:
-        """Return the common part of a variable's readers, or the first reader's part if they are several layers."""
+        """Return the part of a variable that several parts read: shared variables, the first layer, or their parent.
+
+        Weights that several layers share are in the first of them. A variable that training leaves alone holds data,
+        such as a batch of images; in one layer, the data would seem to come from that layer.
+        """
         ways = [self.tree.way(part) for part in parts]
         depth = 0
         while all(len(way) > depth for way in ways) and len({way[depth] for way in ways}) == 1:
@@ -191,6 +201,8 @@ class _Builder:
             shared = self.tree.serving(around, "shared variables", "shared")
             scope = self.view.names[variable].rpartition("/")[0]
             return self.tree.named_in(shared, scope) if scope else shared
+        if self.updated and variable not in self.updated:
+            return around
         return next((part for part, way in zip(parts, ways, strict=True) if len(way) > depth), around)
 
     def _gradients(self) -> None:

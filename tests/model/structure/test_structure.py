@@ -533,3 +533,24 @@ def test_losses_without_labels_and_gradient_penalties_are_loss():
     assert role(view, found, "steepness") == role(view, found, "penalty") == "loss"
     assert role(view, found, "adversarial_loss") == "loss"
     assert role(view, found, "critic/MatMul") == role(view, found, "critic_1/MatMul") == "forward"
+
+
+def test_data_in_a_variable_is_in_no_layer_that_reads_it_and_shared_weights_are_in_the_first():
+    def build():
+        images = tf.get_variable("images", (4, 8), trainable=False)
+        with tf.variable_scope("mixed"):
+            ends = []
+            for branch in ("one", "two"):
+                with tf.variable_scope(branch):
+                    ends.append(tf.nn.relu(tf.matmul(images, matrix("w"))))
+            mixed = tf.add(*ends, name="join")
+        weights = matrix("shared")
+        for layer in ("head", "tail"):
+            with tf.name_scope(layer):
+                mixed = tf.nn.relu(tf.matmul(mixed, weights))
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(mixed, name="loss"))
+
+    view, found = structure(build)
+    assert part(view, found, "images") == part(view, found, "images/read") == "mixed"
+    assert part(view, found, "mixed/two/w") == "two"
+    assert part(view, found, "shared") == "head"

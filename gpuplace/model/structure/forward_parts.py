@@ -485,10 +485,20 @@ class ForwardParts:
             return bool(self.roles.role[-1 - item.key] == LOSS)
         return self.has_loss_alone[item.key]
 
-    def _add(self, items: Sequence[Item], part: int, towers: frozenset[int]) -> None:
+    def _add(
+        self, items: Sequence[Item], part: int, towers: frozenset[int], *, has_layers: bool = False
+    ) -> None:
+        """Add parts for items.
+
+        Args:
+            items: items in the order of the flow.
+            part: part that contains them.
+            towers: scopes that are towers.
+            has_layers: whether the part contains other layers, so that an op is a part with the nodes that serve it.
+        """
         scopes = self.scopes
-        # nodes that serve an op are shown with it
-        has_layers = any(item.key >= 0 or item.guests for item in items) or (part == ROOT and self.is_trained)
+        has_layers |= any(item.key >= 0 or item.guests for item in items)
+        has_layers |= part == ROOT and self.is_trained
         for item in items:
             if item.members:
                 kind = "series" if item.times > 1 else "group"
@@ -511,7 +521,7 @@ class ForwardParts:
                 is_tower = item.key in towers
                 inner = self.tree.part(path, item.label, part, "scope", 1, is_tower, loop, branches)
                 self.of_scope[item.key] = inner
-                self._add(item.guests, inner, towers)
+                self._add(item.guests, inner, towers, has_layers=bool(scopes.children[item.key]))
                 self._fill(item.key, inner)
 
     def _within(self, scope: int) -> set[int]:

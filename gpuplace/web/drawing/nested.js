@@ -15,7 +15,8 @@ import { RULES } from "gpuplace/rules.js";
 export const ROOT = "c0";
 const { font: FONT, readable: READABLE, scope: SCOPE_SIZE, title: TITLE } = RULES.text;
 const { frame: FRAME, faint: FAINT, scope: SCOPE_FILL } = RULES.colours.themes.light;
-const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
+// Parts of a canvas' width and height that a picture is laid out for, until it fits.
+const SHARES = [[1, 1], [1, 0.75], [1, 0.55], [0.75, 1], [0.5, 1], [0.6, 0.6], [0.35, 1], [0.35, 0.5]];
 const SCALE = (1.003 * READABLE) / TITLE; // pixels to a unit in which names can be read
 
 /**
@@ -79,14 +80,14 @@ function frameLabelSvg({ label, x, y }) {
 
 /**
  * The first of some pictures for a canvas whose names can be read on all of it, or else the one that can be read best.
- * A frame does not know what stands above and below it: one that comes out too high is wrapped for less height.
+ * A frame does not know what stands around it: one that comes out too large is wrapped for less width or height.
  *
  * @param draw the picture, with its width and height `w` and `h`, for the size that it should fill.
  */
 export function fitted(draw, { width, height }) {
   let best = null;
-  for (const share of HEIGHTS) {
-    const size = { width, height: share * height };
+  for (const [across, down] of SHARES) {
+    const size = { width: across * width, height: down * height };
     const drawn = draw(size);
     const scale = Math.min(width / drawn.w, height / drawn.h);
     if (!best || scale > best.scale) best = { drawn, size, scale, isSmall: scale >= SCALE };

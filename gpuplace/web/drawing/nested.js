@@ -71,9 +71,10 @@ function frameSvg({ id, tip, x, y, w, h }) {
   );
 }
 
-/** Above the lines that go into the scope. */
-function frameLabelSvg({ label, x, y }) {
-  const where = `x="${x + 10}" y="${y + 15}" font-size="${SCOPE_SIZE}" font-weight="bold"` +
+/** Beside the lines that go into the scope. */
+function frameLabelSvg({ label, x, y, w, isNameRight }) {
+  const anchor = isNameRight ? `text-anchor="end" x="${x + w - 10}"` : `x="${x + 10}"`;
+  const where = `${anchor} y="${y + 15}" font-size="${SCOPE_SIZE}" font-weight="bold"` +
     ` class="halo" paint-order="stroke" stroke="${SCOPE_FILL}" stroke-width="3" stroke-linejoin="round"`;
   return `<g class="cluster-label" pointer-events="none"><text ${where} fill="${FAINT}">${escaped(label)}</text></g>`;
 }

@@ -250,7 +250,11 @@ class Outline(ScopeTree):
         assert self.model is not None
         parts = self.model.parts
         layers = [child for child in self.children[scope] if self.is_layer[child]]
-        with_variables = sum(parts[layer].has_variables is parts[ROOT].has_variables for layer in layers)
+        # A layer called from a part of its own name is not another layer, such as ``dense/Tensordot`` and ``dense``.
+        with_variables = sum(
+            parts[layer].has_variables is parts[ROOT].has_variables and parts[layer].label != parts[scope].label
+            for layer in layers
+        )
         is_several = with_variables >= _LEAST_LAYERS and len(layers) >= len(self.direct[scope])
         return is_several or self._is_most(scope)
 

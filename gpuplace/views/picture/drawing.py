@@ -401,12 +401,12 @@ def links_of(
 
         A result of gradients alone is below them.
         """
-        if not is_aside[edges].all():
+        if not is_aside[edges].all() or not (is_on_way[end] or is_training[end]):
             return 1
         trained, is_near = (is_training[start], is_training[end]), cluster[start] == cluster[end]
         if not any(trained) or not (is_near or is_apart[start] or is_apart[end]):
             return 0
-        return -1 if trained == (True, False) and is_on_way[end] else 1
+        return -1 if trained == (True, False) else 1
 
     links = []
     for k, code in enumerate(codes.tolist()):

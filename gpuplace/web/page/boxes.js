@@ -161,10 +161,10 @@ const isOutside = (s) => !s || (!layers.has(s) && isOutside(S.parent[s]));
  * stand below their layers, in one scope or outside of all; what only gradients lead to (not `isOnWay`) stands below them.
  */
 function rankOf(a, b, isFlow, isOnWay) {
-  if (isFlow) return 1;
+  if (isFlow || !(isOnWay(b.id) || b.trains)) return 1;
   const isApart = (a.trains && isOutside(a.parent)) || (b.trains && isOutside(b.parent));
   if (!(a.trains || b.trains) || !(a.parent === b.parent || isApart)) return 0;
-  return a.trains && !b.trains && isOnWay(b.id) ? -1 : 1;
+  return a.trains && !b.trains ? -1 : 1;
 }
 
 /**

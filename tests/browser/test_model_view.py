@@ -161,9 +161,10 @@ LOOK = """() => {
         return Array.from({ length: steps + 1 }, (_, step) => at(step).matrixTransform(line.getScreenCTM()));
     });
     const isOn = ({ x, y }, { left, top, right, bottom }) => x > left && x < right && y > top && y < bottom;
+    const isCrossed = (name) => points.some((point) => isOn(point, rect(name)));
     const frames = [...document.querySelectorAll("g.cluster-label text")];
     return {
-        crossed: frames.filter((name) => points.some((point) => isOn(point, rect(name)))).map((name) => name.textContent),
+        crossed: frames.filter(isCrossed).map((name) => name.textContent),
         boxes: boxes.length,
         names: Math.min(...boxes.map((box) => pixels(box.querySelector("text")))),
         smallest: Math.min(...texts.map(pixels)),

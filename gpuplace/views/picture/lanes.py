@@ -145,7 +145,7 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
 
 
 def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
-    """Return ``[text, size, colour, is bold]`` for each line, ``["bar"]`` for parts; the open scope is below the name."""
+    """Return ``[text, size, colour, is bold]`` for lines, ``["bar"]`` for parts; below the name, the open scope."""
     lines = []
     for number, line in enumerate(face.lines):
         for text, role in line.spans:  # in separate lines: a lane is narrow

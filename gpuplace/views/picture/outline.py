@@ -252,7 +252,8 @@ class Outline(ScopeTree):
         layers = [child for child in self.children[scope] if self.is_layer[child]]
         # A layer called from a part of its own name is not another layer, such as ``dense/Tensordot`` and ``dense``.
         with_variables = sum(
-            parts[layer].has_variables is parts[ROOT].has_variables and parts[layer].label != parts[scope].label
+            parts[layer].has_variables is parts[ROOT].has_variables
+            and parts[layer].label != parts[scope].label
             for layer in layers
         )
         is_several = with_variables >= _LEAST_LAYERS and len(layers) >= len(self.direct[scope])

@@ -359,7 +359,12 @@ def _folded(
         first += " · +9"
     least = FOLDED_WIDTH if has_room else FOLDED_WIDTH / 2
     pad, step = (2 * _PAD_X, _STEP) if has_room else (_PAD_X, _STEP / 2)
-    width = _rounded(max(least, *(title.width + pad for title in titles), min(FOLDED_WIDTH, text_width(first, _SMALL) + pad)), step)
+    widths = [
+        least,
+        *(title.width + pad for title in titles),
+        min(FOLDED_WIDTH, text_width(first, _SMALL) + pad),
+    ]
+    width = _rounded(max(widths), step)
     if total is not None:
         text = words("in_all", total=total)
     else:

@@ -17,7 +17,17 @@ import {
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
-import { bytesText, counted, grouped, nameLines, percentText, shortened, sizesText, timeText, words } from "gpuplace/text.js";
+import {
+  bytesText,
+  counted,
+  grouped,
+  nameLines,
+  percentText,
+  shortened,
+  sizesText,
+  timeText,
+  words,
+} from "gpuplace/text.js";
 
 const { ink: INK, alarm: ALARM, faint: FAINT, copy: COPY } = RULES.colours.themes.light;
 const { costs } = DATA;

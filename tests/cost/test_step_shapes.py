@@ -277,9 +277,39 @@ def test_queues_and_variables_of_shapes_that_are_set_later(graph):
 
 def test_a_known_branch(graph):
     y = tf.cond(tf.constant(True), lambda: tf.ones([2]), lambda: tf.ones([3]), name="cond")
+    unknown = tf.cond(tf.placeholder(tf.bool, []), lambda: tf.ones([2]), lambda: tf.ones([3]), name="open")
     found = step_shapes(graph, assume=None)
-    assert found[y.name].as_list() == [None]
+    assert found[y.name].as_list() == [2]
+    assert found[unknown.name].as_list() == [None]
     assert set(found.taken.values()) == {True} and found.taken
+
+
+def test_a_size_that_a_conditional_computes(graph):
+    """The padding of public vision transformers: the window is no larger than the image."""
+    rows = tf.placeholder(tf.float32, [None, 12, 3], name="rows")
+    size = tf.shape(rows)[1]
+    window = tf.cond(size <= 7, lambda: size, lambda: tf.constant(7), name="window")
+    padding = (window - size % window) % window
+    padded = tf.pad(rows, [[0, 0], [0, padding], [0, 0]])
+    nested = tf.cond(
+        window > 5, lambda: tf.cond(size > 20, lambda: tf.ones([1]), lambda: tf.ones([4])), lambda: rows[0, 0]
+    )
+    found = step_shapes(graph, assume=None)
+    assert found[padded.name].as_list() == [None, 14, 3]
+    assert found[nested.name].as_list() == [4]
+
+
+def test_a_branch_that_changes_from_iteration_to_iteration(graph):
+    def body(number, rows):
+        wide = tf.cond(tf.shape(rows)[0] > 1, lambda: tf.ones([5]), lambda: tf.ones([3]))
+        return number + 1, wide
+
+    shapes = [TensorShape([]), TensorShape([None])]
+    _, rows = tf.while_loop(lambda number, rows: number < 4, body, [0, tf.ones([1])], shape_invariants=shapes)
+    again = tf.cond(tf.shape(rows)[0] > 1, lambda: tf.ones([6]), lambda: tf.ones([7]))
+    found = step_shapes(graph, assume=None)
+    assert found[rows.name].as_list() == [None]
+    assert found[again.name].as_list() == [None]
 
 
 def test_what_a_functional_conditional_keeps_for_its_gradient(graph):

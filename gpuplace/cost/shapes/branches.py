@@ -3,29 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplace.cost.shapes.engine import Engine
 from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, SWITCHES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+
+if TYPE_CHECKING:
+    from gpuplace.cost.shapes.engine import Engine
 
 _ASSUMED_ALIVE = {True: 1, False: 0}
 """Switch output assumed to be alive, by whether the switch has two outputs: the True one, or the first."""
 
 
+def live_output(engine: Engine, node: int) -> int | None:
+    """Return the live output of a switch; None if its predicate or index is unknown."""
+    kind = engine.kinds[node]
+    if len(engine.inputs[node]) != 2:
+        return None
+    predicate = engine.known_value(*engine.inputs[node][1])
+    if predicate is None or predicate[1] is not None or predicate[0].size != 1:
+        return None
+    value, last = int(predicate[0].item()), len(kind.dtypes) - 1
+    if kind.op_type in SWITCHES:
+        return int(value != 0)
+    return value if 0 <= value <= last else last
+
+
 def known_branches(engine: Engine) -> dict[int, int]:
     """Return the live output of each switch with a known predicate or index, outside of loop conditions."""
-    alive_output: dict[int, int] = {}
-    for node, kind in enumerate(engine.kinds):
-        if kind.op_type in ALL_SWITCHES and len(engine.inputs[node]) == 2:
-            predicate = engine.known_value(*engine.inputs[node][1])
-            if predicate is not None and predicate[1] is None and predicate[0].size == 1:
-                value, last = int(predicate[0].item()), len(kind.dtypes) - 1
-                alive_output[node] = (
-                    int(value != 0) if kind.op_type in SWITCHES else value if 0 <= value <= last else last
-                )
-    return alive_output
+    outputs = {
+        node: live_output(engine, node)
+        for node, kind in enumerate(engine.kinds)
+        if kind.op_type in ALL_SWITCHES
+    }
+    return {node: output for node, output in outputs.items() if output is not None}
+
+
+class DeadBranches:
+    """Nodes in branches that are not taken.
+
+    Attributes:
+        nodes: [nodes] whether each is dead.
+        dead_inputs: merge -> dead inputs, as (node, output).
+
+    Args:
+        graph: nodes of the step.
+    """
+
+    def __init__(self, graph: PlacementGraph) -> None:
+        self.nodes = [False] * len(graph)
+        self.dead_inputs: dict[int, set[tuple[int, int]]] = {}
+        self._order, self._first = graph.out_order.tolist(), graph.out_start.tolist()
+        self._before, self._port, self._after = (
+            graph.src.tolist(),
+            graph.src_output.tolist(),
+            graph.dst.tolist(),
+        )
+        self._start = graph.in_start.tolist()
+        self._is_merge = graph.of_types(MERGES).tolist()
+
+    def take(self, node: int, alive: int) -> None:
+        """Mark what follows the other outputs of a switch.
+
+        Args:
+            node: the switch.
+            alive: its live output.
+        """
+        edges = self._order[self._first[node] : self._first[node + 1]]
+        dead_outputs = {self._port[edge] for edge in edges} - {alive, CONTROL}
+        stack = [(node, output) for output in sorted(dead_outputs)]
+        while stack:
+            source, output = stack.pop()
+            for edge in self._order[self._first[source] : self._first[source + 1]]:
+                successor, port = self._after[edge], self._port[edge]
+                if self.nodes[successor] or (output >= 0 and port != output):
+                    continue
+                if self._is_merge[successor]:
+                    if port == CONTROL:  # a dead node satisfies control dependencies of a Merge
+                        continue
+                    self.dead_inputs.setdefault(successor, set()).add((source, port))
+                    if not self._is_dead_merge(successor):
+                        continue
+                self.nodes[successor] = True
+                stack.append((successor, -1))
+
+    def _is_dead_merge(self, node: int) -> bool:
+        return all(
+            self._port[edge] == CONTROL or (self._before[edge], self._port[edge]) in self.dead_inputs[node]
+            for edge in range(self._start[node], self._start[node + 1])
+        )
 
 
 def branches_taken(graph: PlacementGraph, known: Mapping[int, int]) -> dict[int, int]:
@@ -55,36 +123,12 @@ def dead_nodes(graph: PlacementGraph, known: Mapping[int, int]) -> tuple[np.ndar
         The mask, and the number of switches with unknown predicates: True for those with two branches, False for
             others.
     """
-    dead = np.zeros(len(graph), dtype=bool)
     unknown = {True: 0, False: 0}
     taken = branches_taken(graph, known)
     if not taken:
-        return dead, unknown
-    types = graph.op_types
-    order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
-    signature, start, port = graph.signature.tolist(), graph.in_start.tolist(), graph.src_output.tolist()
-    stack: list[tuple[int, int]] = []
+        return np.zeros(len(graph), dtype=bool), unknown
+    branches = DeadBranches(graph)
     for node, alive in taken.items():
-        unknown[types[signature[node]] in SWITCHES] += node not in known
-        dead_outputs = {port[edge] for edge in order[first[node] : first[node + 1]]} - {alive, CONTROL}
-        stack += [(node, output) for output in sorted(dead_outputs)]
-    live_inputs: dict[int, int] = {}
-    while stack:
-        node, output = stack.pop()
-        for edge in order[first[node] : first[node + 1]]:
-            successor = after[edge]
-            if dead[successor] or (output >= 0 and port[edge] != output):
-                continue
-            if types[signature[successor]] in MERGES:
-                if port[edge] == CONTROL:  # a dead node satisfies control dependencies of a Merge
-                    continue
-                if successor not in live_inputs:  # a Merge is dead once all its inputs are
-                    live_inputs[successor] = sum(
-                        port[in_edge] != CONTROL for in_edge in range(start[successor], start[successor + 1])
-                    )
-                live_inputs[successor] -= 1
-                if live_inputs[successor]:
-                    continue
-            dead[successor] = True
-            stack.append((successor, -1))
-    return dead, unknown
+        unknown[graph.op_type(node) in SWITCHES] += node not in known
+        branches.take(node, alive)
+    return np.array(branches.nodes, dtype=bool), unknown

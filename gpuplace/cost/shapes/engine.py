@@ -54,6 +54,10 @@ class Engine(ABC):
         """Return the known part of an output's value."""
 
     @abstractmethod
+    def live_sources(self, node: int) -> list[tuple[int, int]]:
+        """Return the inputs of a ``Merge`` that are not in a branch known to be dead."""
+
+    @abstractmethod
     def body(self, graph: PlacementGraph, arguments: Sequence[Any]) -> Engine:
         """Return the inferred shapes of a function's body."""
 
@@ -122,7 +126,7 @@ class Engine(ABC):
 
     def merged_sources(self, node: int) -> list[tuple[int, int]]:
         """Return the inputs whose values a ``Merge`` may have; none if it is a loop variable that the body changes."""
-        sources = self.inputs[node]
+        sources = self.live_sources(node)
         back_edges = [source for source in sources if self.kinds[source[0]].op_type in NEXT_ITERATIONS]
         if not back_edges:
             return sources

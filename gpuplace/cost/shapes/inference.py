@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.shapes import calls, handles, values
+from gpuplace.cost.shapes.branches import DeadBranches, live_output
 from gpuplace.cost.shapes.engine import NO_OP, RULES, Engine, sizes_of
 from gpuplace.cost.shapes.handle import Handle
 from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, Value, is_known, joined, shape_of
@@ -90,6 +91,7 @@ class Inference(Engine):
         self._visits: dict[int, int] = {}
         self._again: list[tuple[int, int]] = []
         self._queued: set[int] = set()
+        self._taken: dict[int, int] = {}
 
     def feed(self, feeds: Feeds) -> None:
         """Set the feeds, before ``run``."""
@@ -186,6 +188,8 @@ class Inference(Engine):
         return shapes
 
     def _infer(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
+        if kind.op_type in ALL_SWITCHES:
+            self._take_branch(node)
         rule = RULES.get(kind.op_type)
         if rule is not None:
             rule_shapes = rule(self, node, kind)
@@ -304,6 +308,35 @@ class Inference(Engine):
     def _handle_key(self, node: int, at: int) -> Any:
         handle = self.handle_at(node, at)
         return None if handle is None else handle.key
+
+    def live_sources(self, node: int) -> list[tuple[int, int]]:
+        """Return the inputs of a ``Merge`` that are not in a branch known to be dead."""
+        sources = self.inputs[node]
+        dead = self._branches.dead_inputs.get(node, ()) if self._taken else ()
+        return [source for source in sources if source not in dead] or sources if dead else sources
+
+    def _take_branch(self, node: int) -> None:
+        """Note which output of a switch is live; the predicate of a loop decides nothing about a branch."""
+        sources = self.inputs[node]
+        is_loop = len(sources) > 1 and self.kinds[sources[1][0]].op_type == "LoopCond"
+        alive = None if is_loop else live_output(self, node)
+        before = self._taken.get(node)
+        if alive == before:
+            return
+        if before is not None:  # the value that was known at first changes in a loop
+            del self._taken[node]
+            for merge in self._branches.dead_inputs:
+                self.revisit(merge)
+            del self._branches
+            for switch, output in self._taken.items():
+                self._branches.take(switch, output)
+        if alive is not None:
+            self._taken[node] = alive
+            self._branches.take(node, alive)
+
+    @cached_property
+    def _branches(self) -> DeadBranches:
+        return DeadBranches(self.graph)
 
     def _follow_handles(self, node: int, kind: Kind) -> None:
         """Pass the resource of the first input to the outputs that return it."""
@@ -456,7 +489,7 @@ def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
         engine.set_handle(node, 0, handle)
     visited = [
         engine.sizes(source, output)
-        for source, output in engine.inputs[node]
+        for source, output in engine.live_sources(node)
         if engine.shapes[source] is not None
     ]
     if not visited:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpuplace.model.structure.flow import flow_order
 from gpuplace.model.structure.scopes import stem
 
 MOST = 16
@@ -213,6 +214,9 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
         position if item.is_heavy and (item.key > 0 or (item.key < 0 and not with_layers)) else -1
         for position, item in enumerate(items)
     ]
+    # Not their positions: a layer of the decoder may begin with the encoder's result, before those that it follows.
+    ends = np.array(sorted(links), dtype=np.int64).reshape(-1, 2)
+    place = np.argsort(flow_order(len(items), ends[:, 0], ends[:, 1])).tolist()
     for near in (afters, befores):
         for position in reversed(range(len(items))) if near is afters else range(len(items)):
             homes = {home[other] for other in near[position]}
@@ -225,7 +229,7 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
                 and (len(homes) == 1 or (near is befores and homes))
                 and max(homes) >= 0
             ):
-                home[position] = max(homes)
+                home[position] = max(homes - {-1}, key=place.__getitem__)
     for position in reversed(
         range(len(items))
     ):  # a chain of ops between layers is one part, named after its last op

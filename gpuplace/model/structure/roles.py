@@ -59,6 +59,21 @@ _CLIPPING_NAME = re.compile(r"clip|global_norm|average|all_?reduce|accum", re.IG
 _UPDATE_NAME = re.compile(r"(?:^|/)update_")
 """The scope that an optimizer opens for each variable that it updates."""
 _ASSERTION_NAME = re.compile(r"(?:^|/)AssertGuard(?:_\d+)?/")
+_CHECKS = {
+    *(
+        "Less",
+        "LessEqual",
+        "Greater",
+        "GreaterEqual",
+        "Equal",
+        "NotEqual",
+        "LogicalAnd",
+        "LogicalOr",
+        "LogicalNot",
+    ),
+    *("All", "Any", "IsFinite", "IsNan", "IsInf"),
+}
+"""Types of ops that an assertion's condition consists of."""
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
 _LOSS_NAME = re.compile(r"(?:loss|entropy)[^/]*(?:/[^/]*)?$", re.IGNORECASE)
 """Names of a loss, and of functions that create one."""
@@ -183,7 +198,7 @@ class Roles:
         roles, view = self._roles, self.view
         shelf = self.shelf.tolist()
         is_input = self._of_types(_INPUTS.fullmatch).tolist()
-        is_assertion = self._of_types("Assert".__eq__).tolist()
+        is_assertion: list[bool] = self._of_types("Assert".__eq__).tolist()
         names = view.names
         for node in range(len(view)):
             if shelf[node] >= 0:
@@ -195,7 +210,12 @@ class Roles:
             elif self.is_update[node]:
                 roles[node] = UPDATE
             elif is_assertion[node] or ("AssertGuard" in names[node] and _ASSERTION_NAME.search(names[node])):
-                roles[node] = BOOKKEEPING
+                roles[node], is_assertion[node] = BOOKKEEPING, True
+        is_check = self._of_types(_CHECKS.__contains__).tolist()
+        for node in reversed(self.order):
+            after = self.consumers[node]
+            if is_check[node] and after and all(is_assertion[consumer] for consumer in after):
+                roles[node], is_assertion[node] = BOOKKEEPING, True
         named = self._named_gradients()
         backward = self._backward(named)
         if backward is not None:

@@ -343,23 +343,41 @@ class _Builder:
 
     def _rest(self) -> None:
         """Assign constants, sizes, plumbing and unread variables to consumers, producers or name scopes."""
-        roles, view, part_of = self.roles, self.view, self.tree.part_of
+        roles, view, part_of, place = self.roles, self.view, self.tree.part_of, self.forward.place
         left = [node for node in roles.order if part_of[node] < 0]
+        # Of several layers, the one that is complete first: an edge back to it would draw the flow as a circle.
+        end = [0] * len(self.tree.parts)
+        for node, part in enumerate(part_of):
+            if part >= 0 and self.scopes.is_model[node]:
+                end[part] = max(end[part], place[node])
+        for part in range(len(end) - 1, 0, -1):
+            parent = self.tree.parts[part].parent
+            end[parent] = max(end[parent], end[part])
         for node in reversed(left):  # nodes that serve a layer, whatever their names
             if roles.is_constant[node] or roles.is_size[node]:
                 taken = {part_of[after]: None for after in roles.consumers[node] if part_of[after] >= 0}
                 if len(taken) > 1:
                     taken = {self.tree.layer_of_part(part): None for part in taken}
-                part_of[node] = next(iter(taken), -1)
-        for node in (
-            left
-        ):  # a node that passes a result on is shown with its producer, unless it would be a box there
+                part_of[node] = min(taken, key=lambda part: end[part] or len(view), default=-1)
+        for node in left:  # a node that passes a result on is shown with the op that computes it
             if roles.is_passing[node] and part_of[node] < 0 and roles.inputs[node]:
-                maker = part_of[roles.inputs[node][0]]
-                part_of[node] = maker if maker >= 0 and not self._inner_layers(maker) else -1
+                maker = max(
+                    roles.inputs[node],
+                    key=lambda before: (end[part_of[before]] if part_of[before] >= 0 else -1, place[before]),
+                )
+                part = part_of[maker]
+                if part > ROOT and self._inner_layers(part) and self.scopes.is_model[maker]:
+                    label = view.names[maker].rpartition("/")[2]
+                    end.append(end[part])
+                    part = part_of[maker] = self.tree.part(self.tree.path(part, label), label, part, "group")
+                part_of[node] = part if part >= 0 and not self._inner_layers(part) else -1
         for node in reversed(left):
             if roles.is_passing[node] and part_of[node] < 0:
-                taken = {part_of[after]: None for after in roles.consumers[node] if part_of[after] > 0}
+                # With its first consumer, sizes last: they are computed early for layers that may come late.
+                consumers = sorted(
+                    roles.consumers[node], key=lambda after: (roles.is_size[after], place[after])
+                )
+                taken = dict.fromkeys(part_of[after] for after in consumers if part_of[after] > 0)
                 part_of[node] = next((part for part in taken if not self._inner_layers(part)), -1)
         for node in left:
             if part_of[node] >= 0:

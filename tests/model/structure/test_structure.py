@@ -422,6 +422,113 @@ def test_sizes_and_what_passes_an_input_on_are_in_no_box_of_their_own():
     assert part(view, found, "first/sizes") not in ("", "first")
 
 
+def circles(view, found):
+    """Pairs of parts of the same parent between which data flows both ways, possibly through other parts."""
+
+    def way(node):
+        parts = [int(found.part_of[node])]
+        while parts[-1]:
+            parts.append(found.parts[parts[-1]].parent)
+        return [*parts[::-1], -1 - node]
+
+    links = {}
+    for source, output, target in zip(view.src.tolist(), view.src_output.tolist(), view.dst.tolist()):
+        if output < 0:
+            continue
+        pair = next((pair for pair in zip(way(source), way(target)) if pair[0] != pair[1]), None)
+        if pair is not None:
+            links.setdefault(pair[0], set()).add(pair[1])
+
+    def reached(part):
+        seen, waiting = set(), [part]
+        while waiting:
+            new = links.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    return {(a, b) for a in links for b in links[a] if a in reached(b)}
+
+
+def attention(queries, keys, name):
+    """Attention as in public transformers: sizes, an Identity for dropout, and products beside the layers."""
+    with tf.variable_scope(name):
+        count = tf.shape(queries)[0]
+        query, key, value = (
+            tf.reshape(scoped(rows, layer), [count * 1, 8])
+            for layer, rows in (("query", queries), ("key", keys), ("value", keys))
+        )
+        weights = tf.identity(tf.nn.softmax(tf.matmul(query, key, transpose_b=True)), name="dropout")
+        return scoped(tf.matmul(weights, value), "output")
+
+
+def test_the_flow_between_layers_is_no_circle():
+    def build():
+        ids = tf.placeholder(tf.int32, [None, 1], name="ids")
+        passed = tf.identity(ids, name="passed")
+        sizes = tf.shape(passed, name="sizes")  # comes before the ids are used, and serves the end
+        rows = tf.nn.embedding_lookup(matrix("table"), tf.reshape(passed, [-1]), name="rows")
+        for number in range(4):
+            with tf.variable_scope(f"layer_{number}"):
+                rows = attention(rows, rows, "self")
+        memory = rows
+        for number in range(4):
+            with tf.variable_scope(f"decoder_{number}"):
+                rows = attention(rows, memory, "cross")
+        logits = tf.reshape(scoped(rows, "logits"), [sizes[0], 8], name="shaped")
+        tf.identity_n([memory, logits], name="results")
+
+    view, found = structure(build)
+    assert circles(view, found) == set()
+    assert part(view, found, "results") == part(view, found, "shaped") != part(view, found, "passed")
+
+
+def test_a_layer_that_begins_before_those_that_it_follows():
+    """Keys and values of a decoder's cross attention need only the encoder's result."""
+
+    def product(rows, scope):
+        with tf.name_scope(f"{scope}/"):
+            return tf.nn.relu(tf.matmul(rows, tf.Variable(tf.ones([8, 8]))))
+
+    def build():
+        rows = memory = product(tf.placeholder(tf.float32, [8, 8], name="ids"), "embeddings")
+        for number in range(4):
+            scope = f"decoder_{number}"
+            key, value = (product(memory, f"{scope}/cross/{name}") for name in ("key", "value"))
+            alone = product(product(rows, f"{scope}/self/query"), f"{scope}/self/output")
+            with tf.name_scope(f"{scope}/"):
+                rows = tf.add(rows, alone, name="add")
+            query = product(product(rows, f"{scope}/norm"), f"{scope}/cross/query")
+            with tf.name_scope(f"{scope}/cross/"):
+                mixed = tf.matmul(tf.matmul(query, key), value)
+            mixed = product(mixed, f"{scope}/cross/output")
+            with tf.name_scope(f"{scope}/"):
+                rows = tf.add(rows, mixed, name="add_1")
+        tf.identity(product(rows, "logits"), name="result")
+
+    view, found = structure(build)
+    assert circles(view, found) == set()
+
+
+def test_what_only_an_assertion_needs_is_bookkeeping():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        with tf.control_dependencies([tf.debugging.assert_less(rows, 9.0, name="bound")]):
+            hidden = scoped(tf.identity(rows), "first")
+        chosen = tf.greater(hidden, 0.5, name="chosen")
+        tf.identity(tf.reduce_any(chosen, name="any_chosen"), name="result")
+
+    view, found = structure(build)
+    checks = [
+        name
+        for name in view.names
+        if name.startswith("bound/") and view.op_type_of(view.index[name]) != "Const"
+    ]
+    assert len(checks) >= 2
+    assert {role(view, found, name) for name in checks} == {"bookkeeping"}
+    assert role(view, found, "chosen") == role(view, found, "any_chosen") == "forward"
+
+
 def test_losses_without_labels_and_gradient_penalties_are_loss():
     def build():
         real = tf.placeholder(tf.float32, [4, 8], name="real")

@@ -359,19 +359,13 @@ def _folded(
         first += " · +9"
     least = FOLDED_WIDTH if has_room else FOLDED_WIDTH / 2
     pad, step = (2 * _PAD_X, _STEP) if has_room else (_PAD_X, _STEP / 2)
-    widths = [
-        least,
-        *(title.width + pad for title in titles),
-        min(FOLDED_WIDTH, text_width(first, _SMALL) + pad),
-    ]
-    width = _rounded(max(widths), step)
+    listed = min(FOLDED_WIDTH, text_width(first, _SMALL) + pad)
+    width = _rounded(max(least, listed, *(title.width + pad for title in titles)), step)
     if total is not None:
         text = words("in_all", total=total)
     else:
         text = _share_text(box) if is_plain else _shares_text(shares if has_room else shares[:1], width - pad)
-    unmet: tuple[tuple[str, str], ...] = ()
-    if box.unmet:
-        unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),)
+    unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),) if box.unmet else ()
     # On one line with the devices, so that a switch that moves nodes keeps the layout.
     beside = (("  ", "ink"), *unmet) if unmet and has_room else ()
     lines = [*titles, Line(((text, "ink"), *beside))]

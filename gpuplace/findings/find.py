@@ -20,6 +20,8 @@ from typing import Any
 
 from gpuplace.cost.batches import open_placeholders
 from gpuplace.cost.estimate import estimate_request
+from gpuplace.cost.shapes.feeds import checked_sizes
+from gpuplace.cost.shapes.kinds import shape_of
 from gpuplace.cost.step_estimate import StepEstimate, StepRequest
 from gpuplace.errors import OpError
 from gpuplace.findings.facts import StepFacts
@@ -130,19 +132,31 @@ def _of_step(
     )
     if batch is None and is_open and not result.skipped:
         note = f"The graph leaves the batch open: {ASSUMED_BATCH} examples are assumed."
-        return Findings(result.rows, result.step_time, result.harmless, notes=(note,))
+        return Findings(result.rows, result.step_time, result.harmless, notes=(note, *result.notes))
     return result
 
 
 def _notes(step: StepEstimate) -> tuple[str, ...]:
-    """Return the limits of the findings. With an assumed batch of 1, all kernels are small."""
-    fed = {feed_name(key).partition(":")[0] for key in step.request.feeds}
-    sizes = [sizes for name, sizes in open_placeholders(step.part).items() if name not in fed]
-    if any(shape and shape[0] in (None, -1) for shape in sizes):
+    """Return the limits of the findings. With an assumed batch or length of 1, all kernels are small."""
+    fed = {feed_name(key).partition(":")[0]: sizes for key, sizes in step.request.feeds.items()}
+    shapes = {
+        name: checked_sizes(name, fed[name]) if name in fed else declared
+        for name, declared in open_placeholders(step.part).items()
+    }
+    if any(sizes and sizes[0] is None for sizes in shapes.values()):
         return (
             "The batch is open, and 1 example is assumed: with a batch size, findings also cover small kernels.",
         )
-    return ()
+    is_open = [name for name, sizes in shapes.items() if sizes is None or None in sizes]
+    if not is_open:
+        return ()
+    name = is_open[0]
+    more = len(is_open) - 1
+    others = f" and {more} more input{'s' if more > 1 else ''}" if more else ""
+    return (
+        f"{name} {shape_of(shapes[name])}{others} {'have' if more else 'has'} unknown sizes besides the batch, which"
+        " are assumed to be 1: feed known shapes, and findings also cover small kernels.",
+    )
 
 
 def _moved(findings: list[Finding]) -> set[str]:

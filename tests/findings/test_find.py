@@ -221,6 +221,23 @@ def test_a_placement_is_judged_by_a_usual_batch():
     assert placement_findings(tf.place(open_batch(64), "1x V100"), batch=8).notes == ()
 
 
+def test_small_kernels_need_known_lengths():
+    with tf.Graph().as_default() as graph:
+        ids, mask = (tf.placeholder(tf.int32, [None, None], name=name) for name in ("ids", "mask"))
+        rows = tf.nn.embedding_lookup(tf.get_variable("table", [100, 64]), ids * mask)
+        for number in range(40):
+            rows = tf.tanh(rows, name=f"layer_{number}")
+        tf.identity(rows, name="result")
+    rows = tf.estimate(graph, batch=8, machine="1x V100").findings
+    assert SMALL not in [row.kind for row in rows]
+    (note,) = rows.notes
+    assert note.startswith("ids (8, ?) and 1 more input have unknown sizes besides the batch")
+    rows = tf.estimate(graph, feeds={"ids": (8, 5), "mask": (8, 5)}, machine="1x V100").findings
+    assert [row.kind for row in rows] == [SMALL] and rows.notes == ()
+    batch, length = placement_findings(tf.place(graph, "1x V100")).notes
+    assert batch.endswith("32 examples are assumed.") and length.startswith("ids (32, ?)")
+
+
 def test_what_never_runs_on_a_gpu_is_harmless():
     rows = found(program_of("images_from_a_queue"))
     assert rows.harmless == (

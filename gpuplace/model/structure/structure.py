@@ -221,9 +221,9 @@ class _Builder:
                 op = forward_op(name, index)
                 layer_of_scope[key] = op, self._differentiated_layer(name, op)
             self.differentiated[node], layer = layer_of_scope[key]
-            if layer < 0:
+            if layer <= ROOT:
                 layer = self._layer_near(roles.inputs[node])
-            if layer < 0:
+            if layer <= ROOT:
                 late.append(node)
             else:
                 self.tree.part_of[node] = self.tree.serving(layer, "backward")
@@ -247,7 +247,7 @@ class _Builder:
         parts = [self.tree.part_of[node] for node in nodes if self.scopes.is_model[node]] + [
             self.tree.part_of[node] for node in nodes if self.roles.role[node] == BACKWARD
         ]
-        return next((self.tree.layer_of_part(part) for part in parts if part >= 0), -1)
+        return next((self.tree.layer_of_part(part) for part in parts if part > ROOT), -1)
 
     def _updates(self) -> None:
         """Assign updates to the part of their variable, and slots to the part of the variable updated with them."""

@@ -180,7 +180,7 @@ def _text(line: Line, theme: Theme, look: Look | None) -> str:
 
 def _box(face: Face, theme: Theme, patterns: bool) -> str:
     rows = [_text(line, theme, face.look) for line in face.lines]
-    rows[1:1] = [_bar(bar, theme) for bar in face.bars]
+    rows[face.name_lines : face.name_lines] = [_bar(bar, theme) for bar in face.bars]
     look = face.look
     fill = fill_colour(look, theme)
     styles = ["filled", _CORNERS[face.corners], "dashed" if face.is_dashed else ""]

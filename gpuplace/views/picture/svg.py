@@ -214,7 +214,7 @@ class _Writer:
         parts = []
         y = top + (face.height - self._content(face)) / 2
         for number, line in enumerate(face.lines):
-            for bar in face.bars if number == 1 else ():
+            for bar in face.bars if number == face.name_lines else ():
                 parts.append(self._bar(face, bar, x, y + 1))
                 y += BAR_HEIGHT + 1
             parts.append(self._line(line, x, y + line.size, face.look))

@@ -46,11 +46,12 @@ function shareOf(box, device, count) {
 /** What is seen of a box in its lane: also the open scope that it lies in. */
 function laneFaceOf(box) {
   const face = faceOf(box);
-  face.lines[0][0] = shortened(face.lines[0][0], RULES.lanes.letters);
+  const names = face.lines.filter(([, size]) => size === RULES.text.title);
+  for (const line of names) line[0] = shortened(line[0], RULES.lanes.letters);
   const where = paths[box.parent];
   if (where) {
     const ink = box.kind === "op" ? face.lines[0][2] : FAINT;
-    face.lines.splice(1, 0, [words("lane_scope", { scope: shortened(where, SCOPE_LETTERS) }), SMALL, ink]);
+    face.lines.splice(names.length, 0, [words("lane_scope", { scope: shortened(where, SCOPE_LETTERS) }), SMALL, ink]);
   }
   return { ...face, isLast: shelves.has(box.scopes[0]) };
 }

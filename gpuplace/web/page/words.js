@@ -17,7 +17,17 @@ import {
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
-import { bytesText, counted, grouped, percentText, shortened, sizesText, timeText, words } from "gpuplace/text.js";
+import {
+  bytesText,
+  counted,
+  grouped,
+  nameLines,
+  percentText,
+  shortened,
+  sizesText,
+  timeText,
+  words,
+} from "gpuplace/text.js";
 
 const { ink: INK, alarm: ALARM, faint: FAINT, copy: COPY } = RULES.colours.themes.light;
 const { costs } = DATA;
@@ -49,7 +59,7 @@ export function linesOf(box) {
     return lines;
   }
   /** @type {any[][]} */
-  const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true]];
+  const lines = nameLines(`▸ ${labelOf(box)}`).map((name) => [name, TITLE, INK, true]);
   const isPlain = box.lane !== undefined && !colour; // its lane shows the device
   if (!isPlain) stripsOf(box).forEach((_, strip) => lines.push([BAR, strip]));
   const total = totalOf(box);

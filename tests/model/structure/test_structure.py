@@ -131,6 +131,24 @@ def test_what_works_for_one_layer_alone_is_shown_with_it():
     assert top(found)[:4] == ["table", "first", "second", "third"]
 
 
+def test_ops_that_prepare_an_input_or_serve_all_layers_of_a_part_are_boxes_of_their_own():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        mask = tf.placeholder(tf.int32, [4], name="mask")
+        shown = tf.expand_dims(tf.cast(mask, tf.float32), 1)
+        band = tf.matrix_band_part(tf.ones([4, 4]), -1, 0)
+        hidden = scoped(rows, "encoder")
+        with tf.variable_scope("decoder"):
+            for layer in range(3):
+                hidden = tf.matmul(band, scoped(hidden * shown, f"layer_{layer}"))
+        hidden = scoped(hidden * shown, "head")
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(hidden))
+
+    view, found = structure(build)
+    assert part(view, found, "ExpandDims") == part(view, found, "Cast") == "mask → ExpandDims"
+    assert part(view, found, "MatrixBandPart") == part(view, found, "ones") == "MatrixBandPart"
+
+
 def test_a_result_that_a_program_names_names_its_part():
     def build():
         hidden = tf.placeholder(tf.float32, [4, 8], name="rows")

@@ -62,7 +62,7 @@ __version__ = "0.1.0"
 __all__ = [
     # Tools
     "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
-    "capture_log", "compare",
+    "capture_log", "compare", "explore_rules",
     "estimate", "StepEstimate", "CostModel", "advise", "Advice", "tower_choices", "sweep", "set_release",
     "get_release", "cluster", "load_ipython_extension", "unload_ipython_extension",
     # Graphs, devices and sessions
@@ -225,6 +225,7 @@ if TYPE_CHECKING:
     from gpuplace.api.tools import (
         capture_log,
         explore,
+        explore_rules,
         load_ipython_extension,
         parse_log,
         timeline,
@@ -340,7 +341,7 @@ else:
             "gpuplace.tf1.api.testing": "test",
             "gpuplace.tf1.api.training": "data estimator lookup queue",
             "gpuplace.api.tools": """
-                capture_log explore load_ipython_extension parse_log timeline unload_ipython_extension
+                capture_log explore explore_rules load_ipython_extension parse_log timeline unload_ipython_extension
             """,
             "gpuplace.api.training": "summary train",
             "gpuplace.clusters.dask_client": "cluster",

@@ -392,15 +392,15 @@ def as_dtype(type_value: DTypeLike) -> DType:
     if isinstance(type_value, DType):
         return type_value
     if isinstance(type_value, str):
-        found = _BY_NAME.get(type_value)
+        match = _BY_NAME.get(type_value)
     elif isinstance(type_value, np.dtype):
-        found = None if type_value.kind in "SUO" else _BY_NUMPY.get(type_value)
+        match = None if type_value.kind in "SUO" else _BY_NUMPY.get(type_value)
     elif isinstance(type_value, (int, np.integer)) and not isinstance(type_value, _python_bool):
-        found = _BY_NUMBER.get(int(type_value))
+        match = _BY_NUMBER.get(int(type_value))
     else:
-        found = None
-    if found is not None:
-        return found
+        match = None
+    if match is not None:
+        return match
     for python_type, dtype in (
         (float, float32),
         (int, int64),
@@ -444,8 +444,8 @@ def leaves(value: object) -> Iterator[Any]:
             if isinstance(item, (list, tuple)):
                 if len(open_lists) > _MOST_DIMENSIONS:
                     raise ValueError(
-                        f"Lists nested more than {_MOST_DIMENSIONS} deep cannot be a tensor: does a list "
-                        f"contain itself?"
+                        f"Cannot convert lists nested more than {_MOST_DIMENSIONS} levels deep to a tensor: does a "
+                        "list contain itself?"
                     )
                 open_lists.append(iter(item))
                 break
@@ -469,7 +469,7 @@ def _infer(value: object) -> DType:
         return as_dtype(value.dtype)
     if hasattr(value, "__array__"):
         return as_dtype(np.asarray(value).dtype)
-    found: DType | None = None
+    inferred: DType | None = None
     has_numpy_numbers = False
     for leaf in leaves(value):
         if isinstance(leaf, _python_bool):
@@ -490,11 +490,11 @@ def _infer(value: object) -> DType:
             kind = as_dtype(np.asarray(leaf).dtype)
         else:
             raise _not_supported(value)
-        found = kind if found is None else _wider(found, kind, value)
-    if has_numpy_numbers and found in _PYTHON_NUMBERS:
+        inferred = kind if inferred is None else _wider(inferred, kind, value)
+    if has_numpy_numbers and inferred in _PYTHON_NUMBERS:
         with suppress(ValueError):  # ragged, which raises an error later
             return _of_numpys_choice(np.asarray(value))
-    return float32 if found is None else found
+    return float32 if inferred is None else inferred
 
 
 def _of_numpys_choice(array: np.ndarray[Any, Any]) -> DType:
@@ -535,7 +535,7 @@ _ACCEPTS: dict[str, tuple[tuple[type, ...], str]] = {
 def _check(value: object, dtype: DType) -> None:
     accepted = _ACCEPTS.get(dtype._kind)
     if accepted is None:
-        raise TypeError(f"{dtype} values cannot be made from Python values.")
+        raise TypeError(f"Cannot convert Python values to {dtype}.")
     for leaf in leaves(value):
         if isinstance(leaf, np.ndarray) or type(leaf).__module__ == "ml_dtypes" or hasattr(leaf, "__array__"):
             continue
@@ -562,27 +562,27 @@ def as_array(
     """
     if value is None:
         raise ValueError("None values not supported.")
-    given = None if dtype is None else as_dtype(dtype).base_dtype
+    requested = None if dtype is None else as_dtype(dtype).base_dtype
     if shape is None:
-        plain = _plain_array(value, given)
+        plain = _plain_array(value, requested)
         if plain is not None:
             return plain
     if callable(getattr(value, "__array__", None)) or isinstance(
         getattr(value, "__array_interface__", None), dict
     ):
-        value = np.asarray(value, None if given is None or given is string else given.numpy_dtype)
+        value = np.asarray(value, None if requested is None or requested is string else requested.numpy_dtype)
     is_array = isinstance(value, (np.ndarray, np.generic))
     if not is_array and isinstance(value, shapes.TensorShape):
         value = value.as_list()
         large = next((size for size in value if size is not None and size >= 2**31), None)
-        if large is not None and given is int32:
+        if large is not None and requested is int32:
             raise ValueError(
                 f"Cannot convert a TensorShape to dtype int32; a dimension is too large ({large})"
             )
-        given = given or (int32 if large is None else int64)
+        requested = requested or (int32 if large is None else int64)
     if not is_array and shape is not None and 0 in (shapes.as_shape(shape).sizes or ()):
-        return np.empty(shapes.as_shape(shape).as_list(), (given or float32).numpy_dtype)
-    wanted = given or _infer(value)
+        return np.empty(shapes.as_shape(shape).as_list(), (requested or float32).numpy_dtype)
+    wanted = requested or _infer(value)
     if not is_array:
         _check(value, wanted)
         if wanted.is_integer:
@@ -598,7 +598,7 @@ def as_array(
                 raise ValueError
             array = array.astype(wanted.numpy_dtype, copy=False)
     except ValueError:
-        if given is not None and given is not string and isinstance(value, (list, tuple)):
+        if requested is not None and requested is not string and isinstance(value, (list, tuple)):
             raise ValueError("setting an array element with a sequence.") from None  # NumPy's message
         raise ValueError(
             f"Argument must be a dense tensor: {value!r} - got shape {_common_sizes(value)}, but wanted"

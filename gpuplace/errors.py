@@ -320,7 +320,7 @@ class ResourceExhaustedError(_CodedError):
 
 
 class FailedPreconditionError(_CodedError):
-    """The system is not in the required state, for example a variable is uninitialised."""
+    """The system is not in the required state, for example a variable is uninitialized."""
 
     code = FAILED_PRECONDITION
 

@@ -42,10 +42,10 @@ def track(
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[Callable[[], None]]:
-    """Show what the program waits for and the elapsed time.
+    """Show a label for the current work and the elapsed time.
 
     Args:
-        what: what the program waits for.
+        what: label of the current work.
 
     Yields:
         A function to call regularly.

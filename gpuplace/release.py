@@ -1,4 +1,4 @@
-"""The TensorFlow release whose behaviour is reproduced.
+"""The TensorFlow release whose behavior is reproduced.
 
 The release determines device names and line format of logs, error messages, placement rules and the kernel catalogue.
 ``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue are those of 1.15.
@@ -91,7 +91,7 @@ def chosen_release() -> str | None:
 
 
 def set_release(release: str | None) -> None:
-    """Set the release of this process: the TensorFlow version whose behaviour and texts are reproduced.
+    """Set the release of this process: the TensorFlow version whose behavior and texts are reproduced.
 
     Args:
         release: one of ``RELEASES``; None: the environment's or the default release.

@@ -281,7 +281,7 @@ class TensorShape:
 
     @property
     def known_sizes(self) -> tuple[int, ...]:
-        """Return the sizes of a fully defined shape as a tuple; ValueError for another shape."""
+        """Return the sizes of a fully defined shape as a tuple; raise ValueError for other shapes."""
         self.assert_is_fully_defined()
         return self._sizes  # type: ignore[return-value]
 
@@ -494,7 +494,7 @@ class TensorShape:
         """Return this shape after checking its rank, if known.
 
         Args:
-            rank: smallest number of dimensions.
+            rank: minimum number of dimensions.
 
         Raises:
             ValueError: the rank is smaller.
@@ -507,7 +507,7 @@ class TensorShape:
         """Return this shape after checking its rank, if known.
 
         Args:
-            rank: largest number of dimensions.
+            rank: maximum number of dimensions.
 
         Raises:
             ValueError: the rank is larger.

@@ -142,10 +142,10 @@ def grow_region(net: Network, state: LoadState, group: int, target_size: int) ->
         span = net.near_start[member + 1] - begin
         offset = int(uniform(state.chance) * span)
         for step in range(span):
-            neighbour = net.near[begin + (step + offset) % span]
-            if device[neighbour] == old and mark[neighbour] != stamp and size < target_size:
-                mark[neighbour] = stamp
-                moved[size] = neighbour
+            neighbor = net.near[begin + (step + offset) % span]
+            if device[neighbor] == old and mark[neighbor] != stamp and size < target_size:
+                mark[neighbor] = stamp
+                moved[size] = neighbor
                 size += 1
         head += 1
     return size

@@ -27,7 +27,7 @@ _LIGHT = 0.02
 """Fraction of a cluster's maximum weight up to which a node is light."""
 _MOST_NEAR = 64
 _PARTS = 24
-"""Merging may give one group all memory divided by this."""
+"""Maximum memory of a merged group: all memory divided by this."""
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def checked(problem: Problem) -> Problem:
         if is_wrong.any():
             at = np.argwhere(is_wrong)[0]
             raise InvalidArgumentError.of(
-                f"Node {problem.ids[at[0]]} has {values[tuple(at)]} in '{name}', which must be a number of at least 0"
+                f"'{name}' of node {problem.ids[at[0]]} is {values[tuple(at)]}; it must not be negative"
             )
     topological_order(problem)
     _check_room(problem)
@@ -279,22 +279,23 @@ def _check_room(problem: Problem) -> None:
         members = _members(problem, group)
         together = ", which must stay on one device," if "," in members else ""
         raise InvalidArgumentError.of(
-            f"No device runs {members}{together}",
+            f"No device can run {members}{together}",
             facts={"devices": ", ".join(device.name for device in problem.devices)},
-            hint="add another device, or let fewer nodes stay together",
+            hint="add a device that can run them, or require fewer nodes to stay together",
         )
     room = np.array([device.memory for device in problem.devices])
     for group in range(count):
         possible = room[~np.isinf(runs[group, kinds])]
         if sizes[group] > possible.max():
             raise InvalidArgumentError.of(
-                f"{_members(problem, group)} needs {sizes[group]:g} of memory, {sizes[group] - possible.max():g} more "
-                "than any device that can run it",
-                hint="add a device with more memory, or let fewer nodes stay together",
+                f"{_members(problem, group)} needs {sizes[group]:g} units of memory, "
+                f"{sizes[group] - possible.max():g} more than any suitable device has",
+                hint="add a device with more memory, or require fewer nodes to stay together",
             )
     if sizes.sum() > room.sum():
         raise InvalidArgumentError.of(
-            f"All nodes together need {sizes.sum():g} of memory, {sizes.sum() - room.sum():g} more than there is",
+            f"Together, the nodes need {sizes.sum():g} units of memory, {sizes.sum() - room.sum():g} more than the "
+            "devices have",
             hint="add devices, or devices with more memory",
         )
 

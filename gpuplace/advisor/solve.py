@@ -182,7 +182,7 @@ class _Search:
         best = fine.best
         if best.missing > 0:
             raise ResourceExhaustedError.of(
-                f"No split was found that fits in the devices' memory. The best one needs {best.missing:g} more.",
+                f"No split that fits in the devices' memory was found. The best one is {best.missing:g} units short.",
                 hint="allow more time, add devices, or use devices with more memory",
             )
         device_of = best.device[self.problem.groups]

@@ -82,14 +82,14 @@ def of_groups(problem: Problem, device_of: Any) -> Ints:
     chosen = np.asarray(device_of, np.int64)
     if chosen.shape != (problem.node_count,) or ((chosen < 0) | (chosen >= len(problem.devices))).any():
         raise InvalidArgumentError.of(
-            f"The split must contain one of {len(problem.devices)} devices for each of {problem.node_count} nodes"
+            f"The split must assign each of the {problem.node_count} nodes to one of the {len(problem.devices)} devices"
         )
     device = np.zeros(problem.group_count, np.int64)
     device[problem.groups] = chosen
     if (device[problem.groups] != chosen).any():
         apart = int(np.flatnonzero(device[problem.groups] != chosen)[0])
         raise InvalidArgumentError.of(
-            f"The split separates node {problem.ids[apart]} from other nodes of its class"
+            f"The split separates node {problem.ids[apart]} from nodes that must stay on the same device"
         )
     return device
 
@@ -105,7 +105,7 @@ def check_objective(objective: str) -> None:
     """
     if objective not in OBJECTIVES:
         raise InvalidArgumentError.of(
-            f"There is no objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
+            f"Unknown objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
         )
 
 
@@ -116,11 +116,11 @@ def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
         seconds, steps, seed: as for `solve`.
     """
     if not _is_number(seconds) or not 0 < seconds < math.inf:
-        raise InvalidArgumentError.of(f"seconds must be a number above 0; got {seconds!r}")
+        raise InvalidArgumentError.of(f"seconds must be a positive number; got {seconds!r}")
     if steps is not None and (not _is_number(steps) or not steps >= 1 or steps != int(steps)):
-        raise InvalidArgumentError.of(f"steps must be an integer above 0; got {steps!r}")
+        raise InvalidArgumentError.of(f"steps must be a positive integer; got {steps!r}")
     if not _is_number(seed) or not seed >= 0 or seed != int(seed):
-        raise InvalidArgumentError.of(f"seed must be an integer of at least 0; got {seed!r}")
+        raise InvalidArgumentError.of(f"seed must be a non-negative integer; got {seed!r}")
 
 
 def _is_number(value: object) -> bool:
@@ -317,7 +317,7 @@ class Searcher:
             self.consider(start, name)
 
     def _filled(self, order: Ints) -> Ints:
-        """Fill one device after another up to its memory; the rest goes to the devices with most free memory."""
+        """Fill one device after another up to its memory; the rest goes to the devices with the most free memory."""
         room = self.arrays.rooms.copy()
         devices = len(room)
         runs = self.arrays.seconds.reshape(-1, devices)

@@ -110,7 +110,7 @@ class TowerChoices:
         """Return all rows as sentences."""
         lines = [self.text]
         for row in self.rows:
-            fits = {True: "", False: "; it does not fit", None: "; whether it fits is not known"}[row.fits]
+            fits = {True: "", False: "; it does not fit", None: "; it is unknown whether it fits"}[row.fits]
             size = "" if row.peak_memory is None else f", {size_text(row.peak_memory)} on the fullest device"
             lines.append(
                 f"{row.towers} with variables on {_place(row.variables)}: {seconds_text(row.step_time)} per step, "
@@ -171,7 +171,7 @@ def tower_choices(
         raise InvalidArgumentError.of(f"Towers need GPUs: {target} has none", hint="machine='4x V100'")
     if not counts or any(not 1 <= count <= gpus for count in counts):
         raise InvalidArgumentError.of(
-            f"towers is {towers!r}, but each number must be between 1 and {gpus}, the number of GPUs of {target}"
+            f"each number in towers must be between 1 and {gpus}, the number of GPUs of {target}; got {towers!r}"
         )
     predictions = []
     for count in dict.fromkeys(counts):

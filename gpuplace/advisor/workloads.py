@@ -78,7 +78,8 @@ def read_workload(text: str | bytes, objective: str) -> Problem:
         )
     if objective == "latency" and backward.any():
         raise InvalidArgumentError.of(
-            f"Node {ids[int(np.flatnonzero(backward)[0])]} is a backward node: latency is that of inference",
+            f"Node {ids[int(np.flatnonzero(backward)[0])]} is a backward node, but the objective latency "
+            "is for inference only",
             hint="--objective throughput",
         )
     devices = _devices(data, objective)
@@ -106,7 +107,7 @@ def _devices(data: dict[str, Any], objective: str) -> tuple[Device, ...]:
     memory = _number(data, "maxSizePerFPGA", "the workload")
     accelerators, processors = (_integer(data, name, "the workload") for name in ("maxFPGAs", "maxCPUs"))
     if accelerators < 0 or processors < 0:
-        raise InvalidArgumentError.of("The workload has 'maxFPGAs' or 'maxCPUs' below 0")
+        raise InvalidArgumentError.of("'maxFPGAs' and 'maxCPUs' of the workload must not be negative")
     if accelerators + processors > 1024:
         raise InvalidArgumentError.of(
             f"The workload has {accelerators + processors} devices; the maximum is 1024"
@@ -132,8 +133,9 @@ def _edges(edges: list[Any], index: dict[int, int]) -> tuple[Any, Any, Any]:
         price = _number(edge, "cost", where)
         if abs(cost.setdefault(ends[0], price) - price) > 1e-6:
             raise InvalidArgumentError.of(
-                f"The edges of node {ends[0]} have costs {cost[ends[0]]:g} and {price:g}, but it has one output",
-                hint="use one node for each output",
+                f"The edges from node {ends[0]} have different costs, {cost[ends[0]]:g} and {price:g}, but a node "
+                "has one output",
+                hint="split the node into one node per output",
             )
     transfer = np.zeros(len(index))
     for name, price in cost.items():
@@ -158,9 +160,7 @@ def _number(owner: Any, name: str, where: str) -> float:
     except OverflowError:
         number = math.inf
     if not 0 <= number < math.inf:
-        raise InvalidArgumentError.of(
-            f"'{name}' of {where} is {number}, which must be a number of at least 0"
-        )
+        raise InvalidArgumentError.of(f"'{name}' of {where} is {number}; it must be finite and not negative")
     return number
 
 

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def disable_v2_behavior() -> None:
-    """Do nothing: there is no TensorFlow 2 behaviour to disable."""
+    """Do nothing: there is no TensorFlow 2 behavior to disable."""
 
 
 def disable_eager_execution() -> None:

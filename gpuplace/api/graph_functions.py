@@ -159,7 +159,7 @@ def add_to_collection(name: Hashable, value: object) -> None:
         value: any object.
 
     Raises:
-        RuntimeError: the graph is finalised.
+        RuntimeError: the graph is finalized.
     """
     get_default_graph().add_to_collection(name, value)
 
@@ -172,7 +172,7 @@ def add_to_collections(names: str | Iterable[Hashable], value: object) -> None:
         value: any object.
 
     Raises:
-        RuntimeError: the graph is finalised.
+        RuntimeError: the graph is finalized.
     """
     get_default_graph().add_to_collections(names, value)
 

@@ -62,10 +62,10 @@ ADVICE: Mapping[str, str] = {
         "saved_model_dir", "exports/<timestamp>"
     ),
     "distribute.cluster_resolver": "pass the addresses to tf.train.Server as a tf.train.ClusterSpec",
-    "distribute.experimental": "gpuplace has MirroredStrategy and OneDeviceStrategy: instead of others, place "
+    "distribute.experimental": "gpuplace has MirroredStrategy and OneDeviceStrategy: for other strategies, place "
     "the copies with tf.device in a loop over the GPUs, or " + _WRITE,
     "enable_eager_execution": _GRAPHS,
-    "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
+    "enable_v2_behavior": "gpuplace already behaves like TensorFlow 1: remove the call",
     "examples": "gpuplace only has tensorflow.examples.tutorials.mnist.input_data and mnist; load other arrays "
     "yourself, for example with np.load",
     "feature_column": _WRITE,
@@ -74,16 +74,16 @@ ADVICE: Mapping[str, str] = {
     "load_library": "gpuplace cannot load op libraries: use its own ops instead, or " + _WRITE,
     "lite": _WRITE,
     "ragged": "gpuplace has dense tensors and tf.SparseTensor: pad rows to one length, or " + _WRITE,
-    "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
-    "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",
-    "image_summary": "TensorFlow 1.0 named it tf.summary.image",
-    "merge_all_summaries": "TensorFlow 1.0 named it tf.summary.merge_all",
-    "merge_summary": "TensorFlow 1.0 named it tf.summary.merge",
+    "audio_summary": "TensorFlow 1.0 renamed it to tf.summary.audio",
+    "histogram_summary": "TensorFlow 1.0 renamed it to tf.summary.histogram",
+    "image_summary": "TensorFlow 1.0 renamed it to tf.summary.image",
+    "merge_all_summaries": "TensorFlow 1.0 renamed it to tf.summary.merge_all",
+    "merge_summary": "TensorFlow 1.0 renamed it to tf.summary.merge",
     "saved_model.save": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
-    "scalar_summary": "TensorFlow 1.0 named it tf.summary.scalar, where the name of the op is the tag",
-    **{old: f"TensorFlow 1.0 named it tf.{new}" for old, new in RENAMED.items()},
-    "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
-    "train.SummaryWriterCache": "TensorFlow 1.0 named it tf.summary.FileWriterCache",
+    "scalar_summary": "TensorFlow 1.0 renamed it to tf.summary.scalar, where the name of the op is the tag",
+    **{old: f"TensorFlow 1.0 renamed it to tf.{new}" for old, new in RENAMED.items()},
+    "train.SummaryWriter": "TensorFlow 1.0 renamed it to tf.summary.FileWriter",
+    "train.SummaryWriterCache": "TensorFlow 1.0 renamed it to tf.summary.FileWriterCache",
 }
 """Name without ``tf.``, or prefix of names -> recommendation."""
 

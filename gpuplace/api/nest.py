@@ -57,7 +57,7 @@ def assert_same_structure(
 
     Args:
         nest1: a structure.
-        nest2: another one.
+        nest2: another structure.
         check_types: whether the types of their sequences must be equal.
         expand_composites: whether to expand values that consist of tensors too; a spec matches a value of it.
 

@@ -52,10 +52,10 @@ def string_format(
         raise ValueError(
             f"{places} placeholder(s) in template does not match {len(tensors)} tensor(s) provided as input"
         )
-    made = apply_op(
+    op = apply_op(
         "StringFormat", name, inputs=tensors, template=template, placeholder=placeholder, summarize=summarize
     )
-    return made.outputs[0]
+    return op.outputs[0]
 
 
 def print_v2(

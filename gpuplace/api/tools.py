@@ -6,10 +6,11 @@ Each function imports its implementation when it is called: ``import gpuplace`` 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.callers import OwnFramesHidden
+from gpuplace.dtypes import DType
 from gpuplace.errors import OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.runtime.session.base_session import BaseSession
@@ -19,6 +20,8 @@ from gpuplace.typing import (
     Explorer,
     GraphLike,
     MachineLike,
+    OperationLike,
+    RuleExplorer,
     RunMetadata,
     StepTimeline,
     VisibleDevices,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "capture_log",
     "explore",
+    "explore_rules",
     "load_ipython_extension",
     "parse_log",
     "timeline",
@@ -116,22 +120,44 @@ def explore(
         ValueError: ``tags`` or ``signature`` for a graph without them, or ``visible_devices`` that the machine does not
             have.
     """
-    given = locals()
-    given["signature"] = signature_choice(signature, function, given.pop("whole_graph"))
+    arguments = locals()
+    arguments["signature"] = signature_choice(signature, function, arguments.pop("whole_graph"))
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
     from gpuplace.views.logs.capture import LogCapture
 
     if x is None:
-        given["x"] = get_default_graph()
+        arguments["x"] = get_default_graph()
     elif isinstance(x, LogCapture):
-        given["x"] = x.placement
+        arguments["x"] = x.placement
     elif isinstance(x, str | os.PathLike):
         from gpuplace.views.logs.graph_or_log import log_in_file
 
         with OwnFramesHidden(OpError):
-            found = log_in_file(x)
-        given["x"] = x if found is None else found
-    return make_explorer(**given)
+            log = log_in_file(x)
+        arguments["x"] = x if log is None else log
+    return make_explorer(**arguments)
+
+
+def explore_rules(
+    program: Callable[[DType], OperationLike],
+    dtypes: Iterable[str] = ("float32", "int32"),
+    machine: MachineLike | None = None,
+) -> RuleExplorer:
+    """Return a widget that shows rule by rule which devices remain for an operation.
+
+    Its controls set the request of a ``tf.device`` block around the program, the dtype, the release and soft placement.
+
+    Args:
+        program: function of a dtype that builds a graph and returns the tensor or operation to explain.
+        dtypes: names of the dtypes to choose from.
+        machine: a ``Machine`` or its text form; None: the current machine.
+
+    Returns:
+        A notebook widget.
+    """
+    from gpuplace.jupyter.rule_explorer import RuleExplorer
+
+    return RuleExplorer(program, tuple(dtypes), machine)
 
 
 def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = None) -> StepTimeline:

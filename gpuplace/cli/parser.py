@@ -61,7 +61,7 @@ _BATCH_HELP = "batch size: the value of the feeds' unknown first dimension, or o
 _DEFAULT_RELEASE = "GPUPLACE_RELEASE if set, otherwise the release that wrote the graph, otherwise 1.15"
 
 LOG_HELP = (
-    "; or a TensorFlow log, recognised by its content: it shows the recorded devices and is not placed again"
+    "; or a TensorFlow log, recognized by its content: it shows the recorded devices and is not placed again"
 )
 
 
@@ -304,7 +304,7 @@ def _sweep(commands: _Commands) -> None:
     _add_part(parser)
     _add_step(parser, _FETCH_HELP)
     parser.add_argument(
-        "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop, by its frame"
+        "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop frame"
     )
     _add_searches(parser)
     parser.add_argument(
@@ -411,14 +411,14 @@ def _calibrate(commands: _Commands) -> None:
 def _estimate(commands: _Commands) -> None:
     parser = _command(commands, "estimate")
     parser.epilog = (
-        "Several machines or batch sizes give a table with a row for each. GPUs are those of the catalogue."
+        "Several machines or batch sizes give a table with one row each. GPUs must be in the catalogue."
     )
     parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
     _add_part(parser)
     _add_step(parser, _FETCH_HELP)
     parser.add_argument("--batch", metavar="N,N,...", help=f"{_BATCH_HELP}; several sizes give a table")
     parser.add_argument(
-        "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop, by its frame"
+        "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop frame"
     )
     parser.add_argument("--machine", action="append", dest="machines", metavar="MACHINE", help=MACHINE_HELP)
     parser.add_argument(

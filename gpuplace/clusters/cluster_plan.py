@@ -206,7 +206,7 @@ class ClusterStep:
         try:
             return [_fetched(unpacked(value)) for value in result]
         except FrameError as error:
-            self.fail(DataLossError.of(f"The answer of {part.task} cannot be read: {error}"))
+            self.fail(DataLossError.of(f"The response from {part.task} cannot be read: {error}"))
             return []
 
     def fail(self, error: OpError) -> None:

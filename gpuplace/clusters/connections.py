@@ -65,8 +65,8 @@ def tls_context(address: str, listens: bool) -> ssl.SSLContext | None:
     context: ssl.SSLContext | None = arguments["ssl_context"]
     if context is None:
         raise PermissionDeniedError.of(
-            "dask is configured to require encryption, but without certificates.",
-            hint="distributed.comm.tls: ca-file, and cert and key below scheduler, worker and client",
+            "dask is configured to require encryption, but no certificates are configured.",
+            hint="set ca-file in distributed.comm.tls, and cert and key in its scheduler, worker and client sections",
         )
     return context
 
@@ -131,9 +131,11 @@ def full_address(address: str) -> str:
         return _TLS + place
     if not is_loopback(host):
         raise PermissionDeniedError.of(
-            f"'{place}' is not on loopback, and a task runs what it is sent: connections to other machines need TLS.",
-            hint="configure dask for TLS: distributed.comm.require-encryption: true, and ca-file, cert and key below"
-            " distributed.comm.tls.scheduler, .worker and .client (https://distributed.dask.org/en/stable/tls.html)",
+            f"'{place}' is not a loopback address. A task runs whatever it receives, so connections "
+            "to other machines need TLS.",
+            hint="configure dask for TLS: set distributed.comm.require-encryption: true, distributed.comm.tls.ca-file,"
+            " and cert and key in its scheduler, worker and client sections"
+            " (https://distributed.dask.org/en/stable/tls.html)",
         )
     return f"tcp://{place}"
 
@@ -243,10 +245,11 @@ def unproven(error: BaseException, name: str, address: str) -> OpError | None:
         facts = {"address": address, "raised": f"{type(cause).__name__}: {cause}"}
         if isinstance(cause, UnprovenError):
             return UnauthenticatedError.of(
-                f"{name} did not prove that it knows the secret of this user's clusters.",
+                f"{name} could not prove that it knows the secret of this user's clusters.",
                 facts=facts,
                 hint="run all tasks and sessions as one user, or give each a copy of one token file in"
-                f" {ENVIRONMENT_VARIABLE}; see that no other program listens there; through a tunnel, use TLS",
+                f" {ENVIRONMENT_VARIABLE}; check that no other program listens on this address; use TLS through a"
+                " tunnel",
             )
         if isinstance(cause, CertificateRefusedError | ssl.SSLError) and not isinstance(
             cause, ssl.SSLEOFError
@@ -254,7 +257,8 @@ def unproven(error: BaseException, name: str, address: str) -> OpError | None:
             return UnauthenticatedError.of(
                 f"The connection to {name} was refused: {getattr(cause, 'reason', None) or cause}",
                 facts=facts,
-                hint="valid certificates of one authority on both ends: distributed.comm.tls in dask's configuration",
+                hint="use valid certificates of the same authority on both ends; dask reads them from"
+                " distributed.comm.tls",
             )
     return None
 

@@ -131,7 +131,7 @@ def _started(run: Callable[..., Any], jobs: Mapping[str, int] | None) -> Cluster
     free = [address for address in order if address not in assigned]
     if len(missing) > len(free):
         raise InvalidArgumentError.of(
-            f"The jobs need {len(missing)} more dask workers, but {len(free)} are free.",
+            f"The jobs need {len(missing)} more dask workers, but only {len(free)} are free.",
             hint="use a cluster with more workers, or fewer tasks in jobs={...}",
         )
     places: dict[str, Any] = {**assigned, **dict(zip(free, missing, strict=False))}
@@ -158,9 +158,9 @@ def _errors_as_op_errors(deadline: float | None = None) -> Iterator[None]:
         if deadline is not None and time.monotonic() >= deadline:
             raise DeadlineExceededError.of("Deadline Exceeded", facts=facts) from None
         raise UnavailableError.of(
-            "A dask worker or the scheduler is gone",
+            "The connection to a dask worker or to the scheduler was lost",
             facts=facts,
-            hint="try again when they are back: client.wait_for_workers(n), then gpuplace.cluster(client)",
+            hint="when they are running again, call client.wait_for_workers(n), then gpuplace.cluster(client)",
         ) from None
 
 

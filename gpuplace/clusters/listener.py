@@ -126,7 +126,7 @@ class Listener:
         remaining = since + CROWDED_S - asyncio.get_running_loop().time()
         await asyncio.wait([oldest], timeout=max(remaining, 0))
         if oldest in self._unproven:
-            self._refusals.note("proved nothing while others waited")
+            self._refusals.note("did not authenticate while other connections waited")
             oldest.cancel()
             await asyncio.wait([oldest])
 
@@ -138,10 +138,10 @@ class Listener:
             async with asyncio.timeout(PROOF_S):
                 stream = await accept(caller, self._context)
         except TimeoutError:
-            self._refusals.note("proved nothing in time")
+            self._refusals.note("did not authenticate in time")
             return
         except (OSError, PermissionDeniedError) as error:
-            self._refusals.note(f"proved nothing ({type(error).__name__}: {error})")
+            self._refusals.note(f"failed to authenticate ({type(error).__name__}: {error})")
             return
         self._unproven.pop(task, None)
         try:
@@ -173,7 +173,7 @@ class Listener:
             except OSError:  # the connection ended
                 return
             except Exception as error:  # arguments of wrong types
-                self._refusals.note(f"sent what cannot be done ({type(error).__name__})", error)
+                self._refusals.note(f"sent a request that failed ({type(error).__name__})", error)
                 return
 
 
@@ -205,7 +205,7 @@ class Refusals:
 
         Args:
             why: the reason in a few words.
-            error: exception whose traceback is logged; None: none.
+            error: exception whose traceback is logged, or None.
         """
         self._counts[why[:_MOST_LETTERS] if len(self._counts) < _MOST_REASONS else "other reasons"] += 1
         self._error = self._error or error

@@ -215,7 +215,7 @@ class ClusterSession:
         if self._is_renamed:
             isolated |= not self.config.experimental.share_session_state_in_clusterspec_propagation
         new_name = name if self._is_renamed else ""
-        config = b"" if self.config is None else _serialised(self.config)
+        config = b"" if self.config is None else _serialized(self.config)
         if self.is_local(name):
             assert self._local is not None
             task = self._local.task
@@ -550,10 +550,10 @@ def _unavailable(task: str, error: BaseException) -> UnavailableError:
 
 def _gone(task: str, error: BaseException) -> UnavailableError:
     return UnavailableError.of(
-        "The dask worker of the task is gone",
+        "The connection to the dask worker of the task was lost",
         facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
-        hint="it does not come back: gpuplace.cluster(client) starts tasks on the present workers, and a new session"
-        " with its target can continue from a checkpoint",
+        hint="the task is not restarted: start tasks on the current workers with gpuplace.cluster(client), and restore"
+        " a checkpoint in a new session with its target",
     )
 
 
@@ -561,12 +561,12 @@ def _merged(config: Any, server_config: bytes) -> Any:
     """Return a session's config with the config of its target's server, whose settings win, as in TensorFlow."""
     if not server_config:
         return config
-    merged = _parsed(b"" if config is None else _serialised(config))
+    merged = _parsed(b"" if config is None else _serialized(config))
     merged.MergeFromString(server_config)
     return merged
 
 
-def _serialised(config: Any) -> bytes:
+def _serialized(config: Any) -> bytes:
     return config.SerializeToString() if hasattr(config, "SerializeToString") else b""
 
 

@@ -81,7 +81,7 @@ def _own_folder() -> Path:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
                 return folder
-    raise _refused(Path("~/.cache/gpuplace"), "cannot be created, nor a folder for temporary files")
+    raise _refused(Path("~/.cache/gpuplace"), "cannot be created, nor can a temporary folder")
 
 
 def _folders() -> Iterator[Path]:
@@ -139,7 +139,8 @@ def _refused(path: Path, why: str) -> PermissionDeniedError:
     return PermissionDeniedError.of(
         f"The secret of this user's clusters is not safe: {path} {why}.",
         facts={"user": str(os.geteuid())},
-        hint=f"chmod 600, chown, or remove it to have a new one created; {ENVIRONMENT_VARIABLE} names another file",
+        hint=f"fix it with chmod 600 or chown, remove it so that a new one is created, or name another file in"
+        f" {ENVIRONMENT_VARIABLE}",
     )
 
 

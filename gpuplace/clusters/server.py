@@ -156,7 +156,7 @@ class Server:
             raise UnknownError.of(
                 "Could not start gRPC server",
                 facts={"address": self._address, "raised": str(error)},
-                hint="another process listens there, or an earlier server of this one",
+                hint="use another address: another process, or an earlier server of this process, is listening there",
             ) from None
         self._is_started = True
         _running[self._address] = self._running
@@ -256,7 +256,7 @@ def _check(server_def: Any, cluster: ClusterSpec) -> None:
         raise NotFoundError.of(
             f"No server factory registered for the given ServerDef: {server_def}\n"
             "The available server factories are: [ GRPC_SERVER ]",
-            hint='use protocol="grpc", as TensorFlow calls it; tasks here use their own protocol',
+            hint='use protocol="grpc", as in TensorFlow; tasks of gpuplace use their own protocol under this name',
         )
     if server_def.job_name not in cluster.jobs:
         raise InternalError.of(

@@ -66,7 +66,7 @@ class SharedLoops:
                 raise UnimplementedError.of(
                     f"The loop '{frame.name}' would run on {len(facts)} tasks, but has no LoopCond.",
                     facts=facts,
-                    hint="put all of the loop on one task: with tf.device('/job:worker/task:0')",
+                    hint="put the whole loop on one task: with tf.device('/job:worker/task:0')",
                 )
 
     def _keep_variables_together(self, operations: Sequence[Operation], device: dict[Operation, str]) -> None:

@@ -167,7 +167,7 @@ class _Ends:
 
 
 def _size_and_rate(nbytes: int, took_us: int) -> str:
-    """Return size and rate in TensorFlow's format.
+    """Return the size and rate in TensorFlow's format.
 
     >>> _size_and_rate(64, 110), _size_and_rate(400_000, 349), _size_and_rate(0, 0)
     ('[64B] [4.654545Mb/s]', '[0.4MB] [9.2Gb/s]', '[0B] [0.000000Mb/s]')

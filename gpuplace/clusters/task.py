@@ -221,7 +221,7 @@ class Task:
             raise InvalidArgumentError.of(
                 "The ClusterSpec names the job and task index to be the same names that were provided when the server "
                 f"booted. This is currently not allowed. Job: {self.job}, task index: {self.index}",
-                hint="give jobs other names in the cluster_def of the session's configuration, or leave it out",
+                hint="use other job names in the cluster_def of the session's configuration, or omit cluster_def",
             )
         name = name or self.name
         release = releases.get_release()

@@ -97,12 +97,13 @@ def _no_batch(feeds: Mapping[Any, Sizes], placeholders: Mapping[str, Sizes]) -> 
     if not listed:
         return InvalidArgumentError.of(
             "The step has no batch dimension: nothing is fed to it.",
-            hint="leave out the batch; a graph that reads its own input fixes the batch itself",
+            hint="omit the batch size: a graph that reads its own input sets it itself",
         )
     return InvalidArgumentError.of(
-        "The batch needs a dimension: no feed has an unknown first dimension, and the feeds do not share one.",
+        "Cannot tell which dimension is the batch: no feed has an unknown first dimension, and the first dimensions of"
+        " the feeds differ.",
         facts=facts,
-        hint=f"give the shape with ? for the batch: --feed {example}=?,224,224,3",
+        hint=f"give a shape with ? as the batch dimension: --feed {example}=?,224,224,3",
     )
 
 

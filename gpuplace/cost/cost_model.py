@@ -319,7 +319,7 @@ class CostModel:
         samples = samples_of(steps, works, gpus)
         if not samples:
             raise InvalidArgumentError.of(
-                "The steps contain no measured kernel of this graph's nodes.",
+                "The steps contain no measurement of a kernel in this graph.",
                 facts={"steps": str(len(steps)), "nodes of the graph": str(len(works))},
                 hint="trace with RunOptions(trace_level=RunOptions.FULL_TRACE), and pass the graph that ran",
             )
@@ -482,7 +482,7 @@ class CostModel:
             with open(path, encoding="utf-8") as stream:
                 text = stream.read()
         except FileNotFoundError:
-            raise NotFoundError.of(f"There is no file {os.fspath(path)!r}.") from None
+            raise NotFoundError.of(f"The file {os.fspath(path)!r} does not exist.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise _damaged(path, str(error)) from None
         return cls._of(_figures_of(text, path))
@@ -572,9 +572,9 @@ def _near(saved: Any, op_type: str) -> NearKernels:
     ]
     *times, shares = figures
     if len(set(map(len, times))) != 1 or not times[0]:
-        raise ValueError(f"not every measured kernel of {op_type} has a time")
+        raise ValueError(f"some measured kernels of {op_type} lack a time")
     if shares and len(shares) != len(times[0]):
-        raise ValueError(f"not every measured kernel of {op_type} has a share")
+        raise ValueError(f"some measured kernels of {op_type} lack a share")
     if max(shares, default=0.0) > 1:
         raise ValueError(f"the largest share of {op_type} is {max(shares):g}; a share must be at most 1")
     flops, nbytes, starts, rests, taken = times
@@ -583,7 +583,7 @@ def _near(saved: Any, op_type: str) -> NearKernels:
 
 def _flag(value: TensorLike, name: str) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r}, neither true nor false")
+        raise ValueError(f"{name} must be true or false, not {value!r}")
     return value
 
 
@@ -595,7 +595,7 @@ def _number(value: TensorLike, name: str, above: float | None = None) -> float:
         or not math.isfinite(value)
         or value < 0
     ):
-        raise ValueError(f"{name} is {value!r}, not a number of at least 0")
+        raise ValueError(f"{name} must be a non-negative number, not {value!r}")
     if above is not None and value <= above:
-        raise ValueError(f"{name} is {value!r}, not a number above {above:g}")
+        raise ValueError(f"{name} must be greater than {above:g}, not {value!r}")
     return float(value)

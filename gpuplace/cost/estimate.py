@@ -324,7 +324,7 @@ def _run(
     ]
     if unknown:
         assumed.append(
-            f"The hardware of {unknown[0]} is unknown: it is as fast as the CPU, and copies to it are free."
+            f"The hardware of {unknown[0]} is unknown: it is assumed to be as fast as the CPU, with free copies to it."
         )
     if unplaced.folded.any():
         assumed.append(

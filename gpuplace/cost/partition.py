@@ -302,8 +302,8 @@ class _Builder:
         counts = np.bincount(nodes, minlength=len(graph))[idle]
         return {
             "idle": idle,
-            "first_neighbour": np.concatenate(([0], np.cumsum(counts))),
-            "neighbour": others[np.argsort(nodes, kind="stable")],
+            "first_neighbor": np.concatenate(([0], np.cumsum(counts))),
+            "neighbor": others[np.argsort(nodes, kind="stable")],
         }
 
     def rows(self, count: int, does_not_run: np.ndarray) -> tuple[list[Row], np.ndarray, dict[str, Any]]:

@@ -137,7 +137,7 @@ def _step_stats(run_metadata: RunMetadata) -> Any:
 
 
 def has_run(node: Any, op_type: str) -> bool:
-    """Whether an entry shows an op of a type: Grappler replaces the last op of a fused kernel by the fused op.
+    """Whether an entry shows an op of a type: Grappler replaces the last op of a fused kernel with the fused op.
 
     Args:
         node: ``NodeExecStats`` of a CPU; without a label, the node ran as it is in the graph.

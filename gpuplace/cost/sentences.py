@@ -45,7 +45,7 @@ def peak_text(nbytes: float | None, fits: bool | None, size: Callable[[int], str
     """Format the peak of a device's memory, and whether it fits.
 
     >>> peak_text(512, True), peak_text(512, False), peak_text(None, None)
-    ('512 B', '512 B: does not fit', 'not known')
+    ('512 B', '512 B: does not fit', 'unknown')
 
     Args:
         nbytes: bytes; None if unknown.
@@ -53,11 +53,11 @@ def peak_text(nbytes: float | None, fits: bool | None, size: Callable[[int], str
         size: format of a number of bytes.
     """
     if nbytes is None:
-        return "not known"
+        return "unknown"
     return f"{size(round(nbytes))}{_FITS[fits]}"
 
 
-_FITS = {True: "", False: ": does not fit", None: ": not known whether it fits"}
+_FITS = {True: "", False: ": does not fit", None: ": unknown whether it fits"}
 
 
 def waits(step: Any) -> dict[str, float]:
@@ -71,9 +71,7 @@ def waits(step: Any) -> dict[str, float]:
         if begin > reached:
             late = begin - reached
             seconds_of[
-                "noticing that copies have finished"
-                if late <= 1.01 * POLL_SECONDS
-                else "waiting for a free thread"
+                "detecting finished copies" if late <= 1.01 * POLL_SECONDS else "waiting for a free thread"
             ] += late
         lasted = max(end - max(begin, reached), 0.0)
         reached = max(reached, end)

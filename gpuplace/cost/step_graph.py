@@ -109,9 +109,9 @@ class StepGraph(NamedTuple):
     # Grappler
     idle: Wholes
     """Nodes that are removed if all neighbors are on the same device."""
-    first_neighbour: Wholes
-    """``[idle + 1]`` start of each idle node's neighbors in ``neighbour``."""
-    neighbour: Wholes
+    first_neighbor: Wholes
+    """``[idle + 1]`` start of each idle node's neighbors in ``neighbor``."""
+    neighbor: Wholes
     """Neighbors of the idle nodes."""
     first_fused: Wholes
     """``[kernels + 1]`` start of each fusible kernel's nodes in ``fused``; its first node computes the others."""
@@ -269,8 +269,8 @@ def settle(graph: StepGraph, devices: Wholes, clock: Clock) -> None:
     row[:] = graph.row
     for at in range(len(graph.idle)):
         node, is_removable = graph.idle[at], True
-        for place in range(graph.first_neighbour[at], graph.first_neighbour[at + 1]):
-            if devices[graph.neighbour[place]] != devices[node]:
+        for place in range(graph.first_neighbor[at], graph.first_neighbor[at + 1]):
+            if devices[graph.neighbor[place]] != devices[node]:
                 is_removable = False
                 break
         if is_removable:

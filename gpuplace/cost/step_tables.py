@@ -133,7 +133,7 @@ def node_rows(step: Any) -> list[NodeCost]:
         work = works[node]
         executions = runs[node]
         guessed = "; ".join(work.assumed) or (
-            "no model of this op: its bytes at the memory bandwidth" if work.model == "guess" else ""
+            "no model of this op: its bytes divided by the memory bandwidth" if work.model == "guess" else ""
         )
         rows.append(
             NodeCost(

@@ -132,7 +132,7 @@ class Unrolling:
         factor = np.where(unrolled > 0, trips / np.maximum(unrolled, 1), 1.0)
         for frame in np.flatnonzero(factor > 1.01).tolist():
             self.assumed.append(
-                f"Loop {self.frames[frame]!r}: {unrolled[frame]} iterations stand for its {trips[frame]:g}."
+                f"Loop {self.frames[frame]!r}: {unrolled[frame]} iterations represent all {trips[frame]:g}."
             )
         return unrolled, factor
 

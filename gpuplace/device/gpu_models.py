@@ -71,7 +71,7 @@ class GPUModel:
     """Sources of the figures by field name; ``"*"`` is the source of all other fields."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Replace the read-only view of the sources by a plain dict, since the view cannot be pickled."""
+        """Replace the read-only view of the sources with a plain dict, since the view cannot be pickled."""
         *figures, sources = (getattr(self, one.name) for one in fields(self))
         return GPUModel, (*figures, dict(sources))
 

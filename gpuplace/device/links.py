@@ -61,7 +61,7 @@ NVLINK_LATENCY = 6e-6
 """Latency over NVLink, in seconds."""
 
 NVLINK_FORMS = ("cube", "nvswitch", "bridge", "none")
-"""NVLink topologies: a DGX-1's hybrid cube mesh, NVSwitch, pairs of neighbours, none."""
+"""NVLink topologies: a DGX-1's hybrid cube mesh, NVSwitch, pairs of neighbors, none."""
 
 # NVLink lanes between the first four GPUs of a DGX-1; the last four are connected in the same way.
 _CUBE: dict[int, dict[tuple[int, int], int]] = {

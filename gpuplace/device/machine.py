@@ -199,7 +199,8 @@ class Machine:
                     hint="use letters, digits and _, starting with a letter",
                 )
             tasks += [
-                (f"/job:{job}/replica:0/task:{index}", as_machine(one)) for index, one in enumerate(machines)
+                (f"/job:{job}/replica:0/task:{index}", as_machine(machine_of_task))
+                for index, machine_of_task in enumerate(machines)
             ]
         return cls.of_tasks(dict(tasks), Network.parse(network) if isinstance(network, str) else network)
 
@@ -217,7 +218,7 @@ class Machine:
         """
         if not tasks or any(machine.tasks for machine in tasks.values()):
             raise InvalidArgumentError.of(
-                "A cluster needs at least one task and a machine, not a cluster, for each of its tasks."
+                "A cluster needs at least one task, and each task needs a machine that is not itself a cluster."
             )
         check_count(len(tasks), "task", MAX_DEVICES)
         gpus = [gpu for machine in tasks.values() for gpu in machine.gpus]

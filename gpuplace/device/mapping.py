@@ -179,7 +179,7 @@ def _session_order(visibility: Visibility, settings: GPUSettings) -> list[int]:
 def _limit_bytes(megabytes: float) -> int:
     if not math.isfinite(megabytes):
         raise InvalidArgumentError.of(
-            f"memory_limit_mb of a virtual device is {megabytes}", hint="use a number of MiB"
+            f"memory_limit_mb of a virtual device is {megabytes}", hint="use a size in MiB"
         )
     return int(megabytes) * _MIB
 

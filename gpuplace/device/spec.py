@@ -128,7 +128,7 @@ class DeviceSpec:
         return cls(*_parts_of(spec or "", release.rules()))
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
-        """Replace all parts of this specification by those of a text, and return it.
+        """Replace all parts of this specification with the parts in a text, and return it.
 
         Args:
             spec: such as ``"/job:ps/gpu:0"``; None and ``""`` clear all parts.

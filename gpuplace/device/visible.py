@@ -71,7 +71,7 @@ def visible_gpus(gpus: Sequence[PhysicalGPU], environ: Mapping[str, str]) -> Vis
     """Apply CUDA_DEVICE_ORDER and CUDA_VISIBLE_DEVICES from ``environ``.
 
     Raises:
-        InvalidArgumentError: the value names a MIG instance, which is not modelled.
+        InvalidArgumentError: the value names a MIG instance, which is not modeled.
     """
     order = "PCI_BUS_ID" if environ.get(DEVICE_ORDER, "").strip() == "PCI_BUS_ID" else "FASTEST_FIRST"
     ordered = cuda_order(gpus, order)
@@ -120,7 +120,7 @@ def visible_devices_text(
         counts = ", numbered from 0" if gpus else ""
         raise ValueError(f"The machine has {_count(len(gpus))}{counts}; got visible_devices={listed}")
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"visible_devices contains a GPU twice: {listed}")
+        raise ValueError(f"visible_devices lists a GPU twice: {listed}")
     ordered = [gpu.index for gpu in cuda_order(gpus, order)]
     return ",".join(str(ordered.index(number)) for number in numbers)
 

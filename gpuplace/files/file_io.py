@@ -140,7 +140,7 @@ def list_directory(dirname: Path) -> list[str]:
 
 
 def stat(filename: Path) -> FileStatistics:
-    """Return size and modification time of a file.
+    """Return the size and modification time of a file.
 
     Args:
         filename: the file.

@@ -145,7 +145,7 @@ class StepFacts:
 
     @cached_property
     def follows(self) -> Bools:
-        """[nodes] whether the device was chosen to match that of a neighbour."""
+        """[nodes] whether the device was chosen to match that of a neighbor."""
         return self.has_rule(*FOLLOWING)
 
     @cached_property

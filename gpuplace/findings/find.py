@@ -117,7 +117,7 @@ def placement_findings(
     except OpError as error:
         if fetches is not None or feeds or batch is not None:
             raise
-        return no_findings(f"There are no findings, as no step can be estimated: {error.message}")
+        return no_findings(f"No step can be estimated, so there are no findings: {error.message}")
 
 
 def _of_step(
@@ -131,7 +131,7 @@ def _of_step(
         estimate_request(placement, request, batch=ASSUMED_BATCH if batch is None and is_open else batch)
     )
     if batch is None and is_open and not result.skipped:
-        note = f"The graph leaves the batch open: {ASSUMED_BATCH} examples are assumed."
+        note = f"The graph does not fix the batch size: {ASSUMED_BATCH} examples are assumed."
         return Findings(result.rows, result.step_time, result.harmless, notes=(note, *result.notes))
     return result
 
@@ -145,7 +145,7 @@ def _notes(step: StepEstimate) -> tuple[str, ...]:
     }
     if any(sizes and sizes[0] is None for sizes in shapes.values()):
         return (
-            "The batch is open, and 1 example is assumed: with a batch size, findings also cover small kernels.",
+            "The batch size is unknown: 1 example is assumed. With a batch size, findings also cover small kernels.",
         )
     is_open = [name for name, sizes in shapes.items() if sizes is None or None in sizes]
     if not is_open:

@@ -22,12 +22,12 @@ SMALL = "small kernels"
 
 KINDS = {
     DOES_NOT_FIT: "a GPU has too little memory for the step",
-    GRADIENTS: "gradients are computed on another device than their layer",
-    HOST_DATA: "ops without a GPU kernel take data from the GPU and give it back",
+    GRADIENTS: "gradients are computed on a different device from their layer",
+    HOST_DATA: "ops without a GPU kernel move data from the GPU to the CPU and back",
     OVERRIDDEN: "a reference or resource edge overrides a device request",
     VARIABLES: "GPUs copy variables from another device in every step",
     AVERAGING: "one device averages the gradients of all towers",
-    IDLE: "a GPU has nothing to do, or waits for work that was pinned to the CPU",
+    IDLE: "a GPU is idle, or waits for work that was pinned to the CPU",
     INPUT: "input pipeline ops take the GPU's time",
     SMALL: "starting kernels takes longer than running them",
 }

@@ -40,8 +40,8 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     here = [facts.labels[number] for number in np.unique(device[nodes]).tolist()]
     there = [facts.labels[number] for number in np.unique(home[nodes]).tolist()]
     cause = (
-        f"{counted(len(nodes), 'gradient node')} ({facts.where(nodes)}) run on {listed(here)}, each on another device "
-        "than its layer."
+        f"{counted(len(nodes), 'gradient node')} ({facts.where(nodes)}) run on {listed(here)}, each on a "
+        "different device from its layer."
         if here == there
         else f"{counted(len(nodes), 'gradient node')} {verb(len(nodes), 'run')} on {listed(here)}, but the layers that "
         f"they belong to ({facts.where(nodes)}) are on {listed(there)}."
@@ -76,7 +76,7 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
 def _headline(here: list[str], there: list[str]) -> str:
     """Return the headline for gradients on `here` of layers on `there`."""
     if here == there:
-        return f"Gradients on {listed(here)} run on another device than their layer"
+        return f"Gradients on {listed(here)} run on a different device from their layer"
     return f"Gradients of layers on {listed(there)} run on {listed(here)}"
 
 

@@ -182,7 +182,7 @@ def _finding(facts: StepFacts, trials: Trials, regions: list[_Region]) -> list[F
 
 
 def _gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """Return the GPU for each node: its own, or the GPU of most neighbours of all nodes."""
+    """Return the GPU for each node: its own, or the GPU of most neighbors of all nodes."""
     votes = Counter(
         int(facts.device[other])
         for node in nodes
@@ -232,12 +232,12 @@ def _fix(facts: StepFacts, culprits: Ints) -> tuple[str, str]:
         need = "needs another op" if len(without) == 1 else "need other ops"
         return (
             f"Compute in {' or '.join(f'tf.{dtype.name}' for dtype in shared)} instead of tf.int32: GPUs have kernels "
-            f"for that in their own memory{f', except of {listed(without)}, which {need}' if without else ''}.",
+            f"for that in their own memory{f', except for {listed(without)}, which {need}' if without else ''}.",
             f"x = tf.cast(x, tf.{shared[0].name})",
         )
     if _OPTIONAL.intersection(ops):
         return (
-            "Build conditionals from Switch and Merge, which keep on the GPU what their gradients need.",
+            "Build conditionals from Switch and Merge, which keep values that gradients need on the GPU.",
             "tf.disable_control_flow_v2()",
         )
     if string in types:
@@ -246,7 +246,7 @@ def _fix(facts: StepFacts, culprits: Ints) -> tuple[str, str]:
             "ids = tf.string_to_hash_bucket_fast(words, buckets)  # in dataset.map(), or before the queue",
         )
     return (
-        f"Replace {listed(ops)} by ops with GPU kernels, or move the computation to the input or after the "
+        f"Replace {listed(ops)} with ops that have GPU kernels, or move the computation to the input or after the "
         "last layer.",
         "",
     )

@@ -77,7 +77,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, moved: Iterable[str]) ->
 
 
 def _nearest_gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """Return the GPU for each node: the GPU of most neighbours, otherwise the busiest GPU."""
+    """Return the GPU for each node: the GPU of most neighbors, otherwise the busiest GPU."""
     default = int(np.where(facts.is_gpu, facts.busy + 1e-12, 0.0).argmax())
     gpu_of = {}
     for node in nodes:

@@ -62,8 +62,8 @@ def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
             INPUT,
             f"Input pipeline ops take {seconds / step.step_time:.0%} of the step on {listed(gpus)}",
             f"{counted(count, 'node')} ({facts.where(kernels)}) {verb(count, 'prepare')} the input on {listed(gpus)}, "
-            f"{seconds_text(seconds)} in each step, before any variable is involved. To prepare as much on the CPU "
-            f"while the GPU computes takes {counted(cores, 'core')}.",
+            f"{seconds_text(seconds)} in each step, before any variable is involved. Preparing it on the CPU while "
+            f"the GPU computes would take {counted(cores, 'core')}.",
             fix,
             code,
             facts.names_of(kernels),

@@ -93,7 +93,7 @@ class Trials:
         return trial if self._fits(trial.step) else None
 
     def fed(self, feeds: Mapping[Any, Any]) -> StepEstimate | None:
-        """Predict the step with more tensors fed.
+        """Predict the step with additional tensors fed.
 
         Args:
             feeds: shapes of these tensors, by name.

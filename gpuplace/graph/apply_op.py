@@ -111,13 +111,13 @@ class _Call:
             wanted = attrs.get(attr) if attr is not None else entry.type
             if type(value) is not Tensor:
                 value = self._single_input(entry.arg, value)
-            found = value.dtype.base_dtype
-            if found is not wanted and wanted is not None:
+            dtype = value.dtype.base_dtype
+            if dtype is not wanted and wanted is not None:
                 value = self._single_input(entry.arg, value)  # raises the error
             if attr is not None and attr not in origin:
                 origin[attr] = entry.name
-                attrs.setdefault(attr, found)
-                if entry.allowed is not None and found.name not in entry.allowed:
+                attrs.setdefault(attr, dtype)
+                if entry.allowed is not None and dtype.name not in entry.allowed:
                     _check_allowed(self.op_def.attr_defs[attr], [value.dtype], entry.name)
             self.inputs.append(value)
 
@@ -181,13 +181,13 @@ class _Call:
         wanted = arg.type if arg.type is not None else self.attrs.get(arg.type_attr or "")
         if wanted is None and arg.number_attr is not None:
             for item in value:
-                found = (
+                declared = (
                     _dtype_of(item)
                     if isinstance(item, Tensor) or hasattr(item, "_as_graph_element")
                     else None
                 )
-                if found is not None:
-                    wanted = found.base_dtype
+                if declared is not None:
+                    wanted = declared.base_dtype
                     break
         try:
             tensors = convert_n_to_tensor(value, wanted, arg.name, self._default_type(arg), as_ref=arg.is_ref)
@@ -212,11 +212,11 @@ class _Call:
     def _infer(self, arg: ArgDef, tensors: list[Tensor]) -> None:
         types = [tensor.dtype.base_dtype for tensor in tensors]
         if arg.number_attr is not None:
-            known = self.attrs.get(arg.number_attr)
-            if known is not None and known != len(tensors):
+            length = self.attrs.get(arg.number_attr)
+            if length is not None and length != len(tensors):
                 raise ValueError(
                     f"List argument '{arg.name}' to '{self.op_def.name}' Op with length {len(tensors)} must"
-                    f" match length {known} of"
+                    f" match length {length} of"
                     f" argument '{self.origin[arg.number_attr]}'."
                 )
             minimum = self.op_def.attr_defs[arg.number_attr].minimum
@@ -229,10 +229,12 @@ class _Call:
         if arg.type_list_attr is not None:
             known_types = self.attrs.get(arg.type_list_attr)
             if known_types is not None and known_types != tuple(types):
-                given, known_names = (", ".join(one.name for one in some) for some in (types, known_types))
+                names, known_names = (
+                    ", ".join(dtype.name for dtype in some) for some in (types, known_types)
+                )
                 raise TypeError(
-                    f"Input '{arg.name}' of '{self.op_def.name}' Op has type list of {given} that does not match type"
-                    f" list {known_names} of argument '{self.origin[arg.type_list_attr]}'."
+                    f"Input '{arg.name}' of '{self.op_def.name}' Op has type list of {names} that does not match"
+                    f" type list {known_names} of argument '{self.origin[arg.type_list_attr]}'."
                 )
             self._note(arg.type_list_attr, tuple(types), arg.name)
             _check_allowed(self.op_def.attr_defs[arg.type_list_attr], types, arg.name)
@@ -264,14 +266,14 @@ class _Call:
                 left[name[:-1]] = left.pop(name)
             for name in [name for name in left if name in signature.attributes]:
                 attr = signature.attributes[name]
-                given = left.pop(name)
+                argument = left.pop(name)
                 if name in inferred:
                     if name not in self.origin and attr.is_type:
                         _check_allowed(attr.attr, [inferred[name]], name)
-                elif given is not None:
-                    plain = attr.plain_value(given)
+                elif argument is not None:
+                    plain = attr.plain_value(argument)
                     attrs[name] = (
-                        plain if plain is not None else normalise_attr(attr.attr, given, self.op_def.name)
+                        plain if plain is not None else normalize_attr(attr.attr, argument, self.op_def.name)
                     )
         for name in signature.missing:
             if attrs[name] is NO_DEFAULT:
@@ -304,7 +306,7 @@ def _check_allowed(attr: AttrDef, types: list[DType], label: str) -> None:
             )
 
 
-def normalise_attr(attr: AttrDef, value: object, op_name: str) -> Any:
+def normalize_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
     """Return the Python form of an attribute value, checked against the attribute's definition.
 
     Raises:

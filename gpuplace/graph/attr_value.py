@@ -90,7 +90,7 @@ class TensorValue:
 
         Args:
             count: number of elements in the vector.
-            most: largest number of elements that are decoded for display.
+            most: maximum number of elements that are decoded for display.
 
         Raises:
             gpuplace.errors.InvalidArgumentError: see `array`.

@@ -40,7 +40,7 @@ class Collections:
             value: any object.
 
         Raises:
-            RuntimeError: the graph is finalised.
+            RuntimeError: the graph is finalized.
         """
         check_not_finalized(self)
         with self.lock:
@@ -54,7 +54,7 @@ class Collections:
             value: any object.
 
         Raises:
-            RuntimeError: the graph is finalised.
+            RuntimeError: the graph is finalized.
         """
         for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
@@ -94,7 +94,7 @@ class Collections:
             name: name of the collection.
 
         Raises:
-            RuntimeError: the graph is finalised.
+            RuntimeError: the graph is finalized.
         """
         check_not_finalized(self)
         self._collections.pop(name, None)

@@ -204,8 +204,8 @@ def _as_shape(tensor: Tensor) -> TensorShape:
         raise ValueError("Received a scalar as shape; only -1 is allowed as a scalar shape")
     if tensor.shape.ndims not in (None, 1):
         raise ValueError(f"Shape must be rank 1 but is rank {tensor.shape.ndims}")
-    if isinstance(tensor, Evaluated) and (known := tensor.evaluate()) is not None:
-        return _of_sizes(known[0])
+    if isinstance(tensor, Evaluated) and (evaluated := tensor.evaluate()) is not None:
+        return _of_sizes(evaluated[0])
     op = tensor.op
     if op.type == "Shape":
         return op.inputs[0].shape

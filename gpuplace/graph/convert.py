@@ -84,8 +84,8 @@ def make_constant(
         raise ResourceExhaustedError.of(f"OOM when allocating a constant: {error}") from error
     except NotImplementedError as error:  # the values include a tensor
         raise TypeError("List of Tensors when single Tensor expected") from error
-    given = None if shape is None else count_of(value)
-    tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None, given)
+    value_count = None if shape is None else count_of(value)
+    tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None, value_count)
     attrs = {"value": tensor, "dtype": tensor.dtype}
     return (
         get_default_graph()
@@ -146,9 +146,9 @@ def convert_to_tensor(
             f" as_ref={as_ref!r}): an operation has no value; convert one of its outputs"
         )
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
-        found = _common_dtype(value)
-        chosen = wanted or (found if preferred_dtype is None else as_dtype(preferred_dtype))
-        parts = value if chosen in (None, found) else _with_casts(value, chosen)
+        common = _common_dtype(value)
+        chosen = wanted or (common if preferred_dtype is None else as_dtype(preferred_dtype))
+        parts = value if chosen in (None, common) else _with_casts(value, chosen)
         return _pack(parts, chosen, name or "packed")
     if isinstance(value, TensorShape):
         if not value.is_fully_defined():
@@ -351,7 +351,7 @@ def graph_of(values: Collection[Any]) -> Graph:
         for item in value if kind is list or kind is tuple else (value,):
             kind = type(item)
             if kind is Tensor:
-                found = item.op.graph
+                item_graph = item.op.graph
             elif kind in _PLAIN:
                 continue
             else:
@@ -359,10 +359,10 @@ def graph_of(values: Collection[Any]) -> Graph:
                 element = convert() if convert is not None else None
                 if type(element) is not Tensor:
                     return _one_graph_of(values)
-                found = element.op.graph
+                item_graph = element.op.graph
             if graph is None:
-                graph = found
-            elif found is not graph:
+                graph = item_graph
+            elif item_graph is not graph:
                 return _one_graph_of(values)
     return graph or get_default_graph()
 

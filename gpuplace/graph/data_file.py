@@ -45,7 +45,7 @@ def read_data_file(package: str, name: str) -> DataFile:
     header, *blocks = gzip.decompress(compressed).decode("utf-8").split("\n\n")
     if not header.startswith(FORMAT):
         raise ValueError(
-            f"{package}/data/{name} is not of the format that this version reads ({FORMAT[2:-1]})"
+            f"{package}/data/{name} does not have the format that this version reads ({FORMAT[2:-1]})"
         )
     facts = {}
     for line in header.splitlines()[1:]:

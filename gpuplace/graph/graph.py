@@ -110,7 +110,7 @@ class Graph(Collections):
         self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
         self.seed: int | None = None
         self.functions: dict[str, bytes] = {}
-        """Library functions: name -> serialised ``FunctionDef``."""
+        """Library functions: name -> serialized ``FunctionDef``."""
         self.function_bodies: dict[str, Any] = {}
         """Library functions: name -> graph of the function (``FunctionBody``), if it was built already."""
         self.gradient_functions: dict[str, str] = {}
@@ -157,7 +157,7 @@ class Graph(Collections):
         Raises:
             gpuplace.errors.NotFoundError: no op of this type is registered.
             ValueError: the name is invalid, an input belongs to another graph, or the shapes do not match.
-            RuntimeError: the graph is finalised.
+            RuntimeError: the graph is finalized.
         """
         if op_def is None:
             op_def = self.function_op_defs.get(op_type) or op_registry().lookup(op_type)

@@ -54,7 +54,7 @@ class OpDef:
     is_aggregate: bool = False
     """Whether it combines any number of inputs of one type, in any grouping."""
     allows_uninitialized_input: bool = False
-    """Whether its reference inputs may be uninitialised."""
+    """Whether its reference inputs may be uninitialized."""
     is_distributed_communication: bool = False
     """Whether it communicates with other processes."""
     control_outputs: tuple[str, ...] = ()

@@ -342,7 +342,7 @@ NOT_FOR_THEIR_RESULTS = (
 BATCH_NORMALIZATIONS = frozenset(
     f"FusedBatchNorm{part}{version}" for part in ("", "Grad") for version in ("", "V2", "V3")
 )
-"""Batch normalisations in a single kernel, and their gradients."""
+"""Batch normalizations in a single kernel, and their gradients."""
 
 KEEPING_WITHIN_A_STEP = ("TensorArray", "Stack", "TemporaryVariable", "DestroyTemporaryVariable")
 """Prefixes of op types that keep tensors within a step."""

@@ -75,7 +75,7 @@ def capture_stack() -> Stack:
 
 
 def program_line(obj: Any) -> TraceableObject:
-    """An object with the line of the nearest caller outside this package.
+    """Return an object together with the line of the nearest caller outside this package.
 
     Args:
         obj: the object.
@@ -365,7 +365,7 @@ class Tensor:
     def __len__(self) -> int:
         raise TypeError(
             f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)`"
-            f" for shape information: the length of what a step makes is tf.shape({self.name!r})[0]"
+            f" for shape information: for the length at run time, use tf.shape({self.name!r})[0]"
         )
 
     def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> Any:
@@ -448,10 +448,10 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
             f"Cannot update edge. Input index [{index}] is greater than the number of total inputs"
             f" [{len(op.inputs)}]."
         )
-    known = op.inputs[index].shape
-    if not known.is_compatible_with(tensor.shape):
+    current = op.inputs[index].shape
+    if not current.is_compatible_with(tensor.shape):
         raise InvalidArgumentError.of(
-            f"Cannot update edge, incompatible shapes: {brackets(tensor.shape)} and {brackets(known)}."
+            f"Cannot update edge, incompatible shapes: {brackets(tensor.shape)} and {brackets(current)}."
         )
     _prepare_change(op)
     consumers = op.inputs[index]._consumers
@@ -463,7 +463,7 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
 
 
 def add_inputs(op: Operation, tensors: Sequence[Tensor]) -> None:
-    """Append inputs; the caller changes the attribute with their types.
+    """Append inputs; the caller must update the attribute with their types.
 
     Args:
         op: the operation.
@@ -573,7 +573,7 @@ class Operation:
         index: position in the graph.
         controls: the operations of ``control_inputs``, not a copy.
         device_scopes: ``tf.device`` scopes around it, innermost first.
-        extra_fields: other serialised fields of an imported ``NodeDef`` (types inferred by newer releases, debug
+        extra_fields: other serialized fields of an imported ``NodeDef`` (types inferred by newer releases, debug
             information); empty for other operations.
 
     Args:

@@ -27,7 +27,7 @@ _functions: dict[str, ShapeFunction] = {}
 
 
 def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
-    """Register the decorated function for these op types; ValueError if one has a function already."""
+    """Register the decorated function for these op types; raise ValueError if one already has a function."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
         meet_waiting(function)
@@ -93,8 +93,8 @@ def _sentence(op: Operation, function: ShapeFunction, fault: str) -> str:
         taken.give()
         if len(taken.values) + len(taken.shapes) == asked:
             break
-    given = ", ".join([brackets(tensor.shape, "?") for tensor in op.inputs])
-    text = f"{fault} for '{op.name}' (op: '{op.type}') with input shapes: {given}"
+    input_shapes = ", ".join([brackets(tensor.shape, "?") for tensor in op.inputs])
+    text = f"{fault} for '{op.name}' (op: '{op.type}') with input shapes: {input_shapes}"
     values = {at: value for at, value in taken.values.items() if at not in taken.shapes}
     if shown := ", ".join([f"input[{at}] = <{summary(values[at], _SHOWN)}>" for at in sorted(values)]):
         text += f" and with computed input tensors: {shown}"

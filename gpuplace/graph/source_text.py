@@ -1,7 +1,7 @@
 """Locations in the user's program, in terms that the user knows.
 
-A notebook kernel compiles each cell under a made-up file name. IPython knows the number of the cell. It is asked only
-if it is already running, and never imported.
+A notebook kernel compiles each cell under a made-up file name. IPython knows the number of the cell. It is never
+imported, and queried only if it is already running.
 
 >>> source_text("train.py", 14)
 'train.py:14'

@@ -105,18 +105,18 @@ class TracedGraph(Graph):
         """
         if tensor.op.graph is self:
             return tensor
-        known = self.captured.get(tensor)
-        if known is None:
+        captured = self.captured.get(tensor)
+        if captured is None:
             if not self.by_value:
                 self._check_accessible(tensor)
             context, self.scopes.of_thread.context = self.scopes.of_thread.context, None
             try:  # it belongs to the whole function, not to a branch or loop
                 with self.control_dependencies(None):
-                    known = self._copy(tensor) if self.by_value else self._argument(tensor, name)
+                    captured = self._copy(tensor) if self.by_value else self._argument(tensor, name)
             finally:
                 self.scopes.of_thread.context = context
-            self.captured[tensor] = known
-        return known
+            self.captured[tensor] = captured
+        return captured
 
     def _check_accessible(self, tensor: Tensor) -> None:
         """Raise ValueError for a tensor of an inner function or of an unrelated graph."""
@@ -144,7 +144,9 @@ class TracedGraph(Graph):
         pending = [tensor.op]
         while pending:
             op = pending[-1]
-            missing = [one.op for one in op.inputs if one not in self.captured and one.op.graph is not self]
+            missing = [
+                each.op for each in op.inputs if each not in self.captured and each.op.graph is not self
+            ]
             if missing:
                 pending.extend(missing)
                 continue
@@ -155,7 +157,7 @@ class TracedGraph(Graph):
                 raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
             if op.type in PLACEHOLDERS:
                 raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
-            inputs = [self.captured.get(one, one) for one in op.inputs]
+            inputs = [self.captured.get(each, each) for each in op.inputs]
             copy = super().create_op(op.type, inputs, name=op.name, attrs=op.attrs, op_def=op.op_def)
             for mine, theirs in zip(copy.outputs, op.outputs, strict=True):
                 mine.set_shape(theirs.shape)
@@ -316,7 +318,7 @@ def lifted(tensor: Tensor) -> Tensor:
     Raises:
         ValueError: the tensor depends on an argument of the function.
     """
-    graph, made = get_default_graph(), dict[Tensor, Tensor]()
+    graph, copies = get_default_graph(), dict[Tensor, Tensor]()
     pending = [tensor.op]
     while pending:
         op = pending[-1]
@@ -326,23 +328,23 @@ def lifted(tensor: Tensor) -> Tensor:
                 raise ValueError(
                     f"Unable to lift tensor {tensor!r} because it depends transitively on placeholder {op.name}"
                 )
-            made[op.outputs[0]] = origin
+            copies[op.outputs[0]] = origin
             pending.pop()
             continue
-        missing = [one.op for one in op.inputs if one not in made]
+        missing = [each.op for each in op.inputs if each not in copies]
         if missing:
             pending.extend(missing)
             continue
         pending.pop()
-        if op.outputs and op.outputs[0] in made:
+        if op.outputs and op.outputs[0] in copies:
             continue
-        given = [made[one] for one in op.inputs]
+        inputs = [copies[each] for each in op.inputs]
         with graph.name_scope(None), attr_scope(graph, {CLASS_ATTR: None}):
-            copy = graph.create_op(op.type, given, name=op.name, attrs=op.attrs, op_def=op.op_def)
+            copy = graph.create_op(op.type, inputs, name=op.name, attrs=op.attrs, op_def=op.op_def)
         for mine, theirs in zip(copy.outputs, op.outputs, strict=True):
             mine.set_shape(theirs.shape)
-            made[theirs] = mine
-    return made[tensor]
+            copies[theirs] = mine
+    return copies[tensor]
 
 
 def add_called_functions(graph: Graph, inner: Graph) -> None:

@@ -30,7 +30,7 @@ _MAX_DEPTH = 33
 def decode_attr(proto: Any, depth: int = 0) -> Any:
     """Return the Python form of an ``AttrValue``.
 
-    An unknown type number gives an `UnknownDType`.
+    An unknown type number becomes an `UnknownDType`.
 
     Args:
         proto: message to decode.

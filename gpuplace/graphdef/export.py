@@ -46,7 +46,7 @@ def node_def(op: Operation, proto: Any = None) -> NodeDef:
 
 
 def extra_fields(proto: Any) -> bytes:
-    """Return the fields of a ``NodeDef`` that an ``Operation`` has no attribute for, serialised."""
+    """Return the fields of a ``NodeDef`` that an ``Operation`` has no attribute for, serialized."""
     extra = NodeDef()
     for name in ("experimental_debug_info", "experimental_type"):
         if proto.HasField(name):
@@ -157,8 +157,8 @@ def add_library(graph: Graph, graph_def: GraphDef) -> None:
         graph: graph with the functions.
         graph_def: message to extend.
     """
-    for serialised in graph.functions.values():
-        graph_def.library.function.append(FunctionDef.FromString(serialised))
+    for serialized in graph.functions.values():
+        graph_def.library.function.append(FunctionDef.FromString(serialized))
     for name, gradient in graph.gradient_functions.items():
         graph_def.library.gradient.add(function_name=name, gradient_func=gradient)
 

@@ -100,13 +100,13 @@ class FileWriter:
         """
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
-        given = graph_def if graph is None else graph
-        if isinstance(given, Graph):
+        source = graph_def if graph is None else graph
+        if isinstance(source, Graph):
             if graph is None:
                 tf_logging.warning(
                     "When passing a `Graph` object, please use the `graph` named argument instead of `graph_def`."
                 )
-        elif isinstance(given, GraphDef):
+        elif isinstance(source, GraphDef):
             tf_logging.warning(
                 "Passing a `GraphDef` to the SummaryWriter is deprecated. Pass a `Graph` object instead, such as"
                 " `sess.graph`."
@@ -114,9 +114,9 @@ class FileWriter:
         else:
             raise TypeError(
                 "The passed graph must be an instance of `Graph` or the deprecated `GraphDef`, not"
-                f" {type(given).__name__}"
+                f" {type(source).__name__}"
             )
-        self._add(global_step, graph_def=_graph_def_of(given).SerializeToString())
+        self._add(global_step, graph_def=_graph_def_of(source).SerializeToString())
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: int | None = None) -> None:
         """Write a ``MetaGraphDef``.

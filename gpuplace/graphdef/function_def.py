@@ -35,7 +35,7 @@ class _Names:
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
 
-    def normalised(self, name: str) -> str:
+    def normalized(self, name: str) -> str:
         """Return the name in lower case with only letters, digits and underscores, starting with a letter."""
         plain = _OTHER.sub("_", name.lower()).lstrip("_0123456789") or "unknown"
         return self.unique(plain)
@@ -66,7 +66,7 @@ def function_def(
         name: name of the function.
         body: graph of the function.
         description: description of the function.
-        attrs: attributes in their Python form; None: none.
+        attrs: attributes in their Python form, or None.
         output_names: names of the results; None: the names of the operations that produce them.
 
     Raises:
@@ -80,10 +80,10 @@ def function_def(
     args = {tensor.op for tensor in body.args}
     operations = [op for op in body.graph.get_operations() if op not in args]
     names = _Names()
-    results = list(output_names or (names.normalised(tensor.op.name) for tensor in body.results))
+    results = list(output_names or (names.normalized(tensor.op.name) for tensor in body.results))
     where: dict[Tensor, str] = {}
     for tensor in body.args:
-        where[tensor] = names.normalised(tensor.op.name)
+        where[tensor] = names.normalized(tensor.op.name)
         message.signature.input_arg.add(name=where[tensor], type=tensor.dtype.base_dtype.as_datatype_enum)
     called = {op: names.unique(op.name) for op in operations}
     for op in operations:
@@ -132,7 +132,7 @@ def add_function(
         name: name of the function.
         body: graph of the function.
         description: description of the function.
-        attrs: attributes; None: none.
+        attrs: attributes, or None.
     """
     message = function_def(name, body, description, attrs)
     graph.functions[name] = message.SerializeToString(deterministic=True)
@@ -157,8 +157,8 @@ def body_of(graph: Graph, name: str) -> FunctionBody:
     if name not in graph.functions:
         raise NotFoundError.of(f"Function {name} is not defined.")
     library = GraphDef(versions=version_def(graph))
-    for serialised in graph.functions.values():
-        library.library.function.append(FunctionDef.FromString(serialised))
+    for serialized in graph.functions.values():
+        library.library.function.append(FunctionDef.FromString(serialized))
     message = function_graph(library, name, session_catalogue())
     message.ClearField("library")
     inner = Graph()

@@ -69,8 +69,8 @@ def function_def_to_graph_def(
         node.CopyFrom(function_node)
         node.input[:] = [names[name] for name in function_node.input]
     if copy_functions:
-        for serialised in outer.functions.values():
-            graph_def.library.function.append(FunctionDef.FromString(serialised))
+        for serialized in outer.functions.values():
+            graph_def.library.function.append(FunctionDef.FromString(serialized))
     return graph_def, names
 
 

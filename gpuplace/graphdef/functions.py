@@ -27,25 +27,25 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
 
     Source: FunctionLibraryDefinition::AddFunctionDef in tensorflow/core/framework/function.cc, releases 1.15, 2.21.
     """
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for function in functions:
         name = function.signature.name
         if name in ops:
             raise InvalidArgumentError.of(
                 f"Cannot add function '{name}' because an op with the same name already exists.",
-                hint="rename the function, also where it is called",
+                hint="rename the function and update its callers",
             )
-        known = found.setdefault(name, function)
-        if known is not function and known != function:
+        earlier = by_name.setdefault(name, function)
+        if earlier is not function and earlier != function:
             raise function_exists(name)
-    return found
+    return by_name
 
 
 def function_exists(name: str) -> InvalidArgumentError:
     """Return the error of a library with two different functions of the same name."""
     return InvalidArgumentError.of(
         f"Cannot add function '{name}' because a different function with the same name already exists.",
-        hint="rename one of the two, also where it is called",
+        hint="rename one of the two and update its callers",
     )
 
 
@@ -55,7 +55,7 @@ def function_bodies(functions: Mapping[str, Any]) -> Callable[[str], FunctionBod
 
 
 def stored_function_bodies(functions: Mapping[str, bytes]) -> Callable[[str], FunctionBody | None]:
-    """Return the same lookup for the serialised functions of a `Graph`."""
+    """Return the same lookup for the serialized functions of a `Graph`."""
     return _Decoded(lambda name: FunctionDef.FromString(functions[name]) if name in functions else None)
 
 

@@ -40,7 +40,7 @@ class NodeKind:
         op_def: signature of the op.
         attrs: attributes including defaults, without ``_class``.
         output_shapes: shapes that another program inferred, None if there are none.
-        extra_fields: other fields of the ``NodeDef``, serialised.
+        extra_fields: other fields of the ``NodeDef``, serialized.
     """
 
     __slots__ = (
@@ -182,7 +182,7 @@ _REMEMBERED = 1 << 10
 
 
 class _Lengths(dict[str, int]):
-    """Text -> size in a serialised node, after which the sorted attributes start."""
+    """Text -> size in a serialized node, after which the sorted attributes start."""
 
     def __missing__(self, text: str) -> int:
         length = self[text] = _length(text)
@@ -201,7 +201,7 @@ _CLASS_KEY = b"\n\x06_class"
 
 
 def _split_class(data: bytes) -> tuple[bytes, bytes | None]:
-    """Split serialised attributes into those without ``_class``, which differs between nodes, and ``_class``."""
+    """Split serialized attributes into those without ``_class``, which differs between nodes, and ``_class``."""
     if _CLASS_KEY not in data:
         return data, None
     at = 0
@@ -358,15 +358,15 @@ def topological_order(
         for source, output in [*node.inputs, *((control, -1) for control in node.control_inputs)]:
             if (source, output) in outside:
                 continue
-            found = position.get(source)
-            if found is None:
+            source_index = position.get(source)
+            if source_index is None:
                 text = f"^{source}" if output < 0 else source if output == 0 else f"{source}:{output}"
                 if output == 0 and written is not None and f"{source}:0" in written(index):
                     text = f"{source}:0"
                 raise InvalidArgumentError.of(f"Node '{node.name}': Unknown input node '{text}'")
-            if node.op_type in MERGES and output >= 0 and nodes[found].op_type in NEXT_ITERATIONS:
+            if node.op_type in MERGES and output >= 0 and nodes[source_index].op_type in NEXT_ITERATIONS:
                 continue
-            sources[index].append(found)
+            sources[index].append(source_index)
     order = ready_order(range(len(nodes)), sources.__getitem__)
     if len(order) < len(nodes):
         stuck = [nodes[index].name for index in sorted(set(range(len(nodes))).difference(order))]

@@ -57,7 +57,7 @@ def import_graph_def(
         graph_def: a ``GraphDef``, of this package or TensorFlow's.
         input_map: ``"node:output"``, ``"node"`` or ``"^node"`` -> tensor (or operation) to use instead; None: no
             replacements.
-        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return, or None.
         name: prefix of the names; None: ``"import"``; empty: no prefix.
         op_dict: ignored, as in TensorFlow.
         producer_op_list: ignored, since the attributes that newer releases added and their defaults are known.
@@ -169,8 +169,8 @@ class _Import:
         function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
         for name, function in self.functions.items():
             _check_depth(function)
-            known = graph.functions.get(name)
-            if known is not None and known != function.SerializeToString(deterministic=True):
+            existing = graph.functions.get(name)
+            if existing is not None and existing != function.SerializeToString(deterministic=True):
                 raise function_exists(name)
         self.function_defs = function_defs
         reader = NodeReader(self._op_defs, message.versions.producer)
@@ -391,7 +391,7 @@ class _Import:
                 if other is None:
                     if rules() == "2.21" or graph.is_func_graph:  # the node may be in an outer graph
                         continue
-                    node, wanted = (one.removeprefix(f"{self.prefix}/") for one in (op.name, name))
+                    node, wanted = (text.removeprefix(f"{self.prefix}/") for text in (op.name, name))
                     raise ValueError(
                         f"Node '{node}' expects to be colocated with unknown node '{safe_text(wanted)}'"
                     )
@@ -436,7 +436,7 @@ def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:
 
 
 def _check_depth(function: Any) -> None:
-    """Raise InvalidArgumentError for a function that could be serialised but not parsed again."""
+    """Raise InvalidArgumentError for a function that could be serialized but not parsed again."""
     try:
         FunctionDef.FromString(function.SerializeToString())
     except (DecodeError, EncodeError) as error:

@@ -50,7 +50,7 @@ _MAX_NEARBY = 5
 """Maximum number of folders to list."""
 
 _MANY = 2000
-"""Number of nodes from which it pays off to serialise a message for reading by columns."""
+"""Number of nodes from which it pays off to serialize a message for reading by columns."""
 
 _SHOWN = 500
 """Maximum length of a quoted parser error, in characters."""
@@ -63,7 +63,7 @@ def open_model(source: Any) -> Model:
     """Return the content of a message, bytes, file or SavedModel folder, with all its parts.
 
     Args:
-        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised bytes, a
+        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialized bytes, a
             path,
             or an object of TensorFlow's as `tensorflow_objects` lists them; a `Model` is returned unchanged.
 
@@ -71,7 +71,7 @@ def open_model(source: Any) -> Model:
         NotFoundError: the file does not exist, or the folder contains no SavedModel.
         PermissionDeniedError, FailedPreconditionError: the file cannot be read.
         ResourceExhaustedError: the file exceeds the size of a message, or is compressed excessively.
-        DataLossError: the content is not such a message: truncated, corrupt, or something else.
+        DataLossError: the content is not a message of this type: it is truncated, corrupt, or something else.
         InvalidArgumentError: an object of TensorFlow's has no graph, or TensorFlow cannot save it.
         TypeError: ``source`` has another type.
     """
@@ -205,7 +205,7 @@ def _check_has_nodes(message: GraphDef, path: Path, data: bytes) -> None:
 
 
 def _binary_kind(data: bytes, kind: Any) -> Any:
-    """Return the message type of serialised data: a SavedModel starts with its version, a GraphDef with a node."""
+    """Return the message type of serialized data: a SavedModel starts with its version, a GraphDef with a node."""
     return SavedModel if kind is GraphDef and data.startswith(_SAVED_MODEL) else kind
 
 

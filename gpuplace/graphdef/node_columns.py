@@ -1,4 +1,4 @@
-"""Read the nodes of a serialised ``GraphDef`` as columns, with array operations and without an object for each node.
+"""Read the nodes of a serialized ``GraphDef`` as columns, with array operations and without an object for each node.
 
 The reader walks many nodes at once. Each round reads the next field of every node that has one left::
 
@@ -53,7 +53,7 @@ def read_columns(
     input: reading node by node then finds the error and its message.
 
     Args:
-        data: serialised ``GraphDef`` that protobuf has parsed without an error.
+        data: serialized ``GraphDef`` that protobuf has parsed without an error.
         builder: interns the signatures.
         attrs_of: returns the decoded attributes of the node at a position.
     """

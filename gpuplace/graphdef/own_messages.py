@@ -170,7 +170,7 @@ WhileContextDef: Any = _made["WhileContextDef"]
 
 
 def example_of_json(text: bytes) -> bytes:
-    """Serialise an ``Example``.
+    """Serialize an ``Example``.
 
     Args:
         text: the example in JSON.

@@ -28,7 +28,7 @@ SERVING = "serving_default"
 """Default signature key."""
 
 _OWN_SIGNATURES = ("__saved_model_init_op", "__saved_model_train_op")
-"""Internal signatures for initialisation and training."""
+"""Internal signatures for initialization and training."""
 
 
 def choose_meta_graph(model: Any, tags: str | Iterable[str] | None) -> Any:

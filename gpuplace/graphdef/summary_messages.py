@@ -1,4 +1,4 @@
-"""Serialised ``Summary`` messages for the summary ops.
+"""Serialized ``Summary`` messages for the summary ops.
 
 >>> written = summary_bytes([{"tag": "loss", "simple_value": 0.5}])
 >>> Summary.FromString(merged_summaries([written])).value[0].simple_value
@@ -36,7 +36,7 @@ def tensor_summary(tensor: np.ndarray[Any, Any], metadata: bytes | None, **names
 
     Args:
         tensor: tensor of any type and shape.
-        metadata: serialised ``SummaryMetadata``; unreadable parts are left out, as in TensorFlow. None: no metadata.
+        metadata: serialized ``SummaryMetadata``; unreadable parts are left out, as in TensorFlow. None: no metadata.
         **names: its ``tag`` or ``node_name``.
     """
     message = Summary()
@@ -62,10 +62,10 @@ def _tensor_proto(tensor: np.ndarray[Any, Any]) -> TensorProto:
 
 
 def merged_summaries(parts: Iterable[bytes]) -> bytes:
-    """Merge serialised ``Summary`` messages.
+    """Merge serialized ``Summary`` messages.
 
     Args:
-        parts: serialised messages.
+        parts: serialized messages.
 
     Raises:
         InvalidArgumentError: a part is not a ``Summary``, or two values have the same tag.
@@ -74,23 +74,23 @@ def merged_summaries(parts: Iterable[bytes]) -> bytes:
     tags: set[str] = set()
     for part in parts:
         try:
-            found = Summary.FromString(part)
+            summary = Summary.FromString(part)
         except DecodeError:
             raise InvalidArgumentError.of("Could not parse one of the summary inputs") from None
-        for value in found.value:
+        for value in summary.value:
             if value.tag and value.tag in tags:
                 raise InvalidArgumentError.of(
                     f"Duplicate tag {value.tag} found in summary inputs",
                     hint="give each merged summary a unique name",
                 )
             tags.add(value.tag)
-        message.value.extend(found.value)
+        message.value.extend(summary.value)
     written: bytes = message.SerializeToString()
     return written
 
 
 def summary_metadata(given: Message | None, description: str | None, display_name: str | None) -> bytes:
-    """Serialise a ``SummaryMetadata``.
+    """Serialize a ``SummaryMetadata``.
 
     Args:
         given: message to start from; None: an empty one.

@@ -172,7 +172,7 @@ _MAX_BYTES = 1 << 62
 """Maximum size of an array in bytes, even of one that repeats a single value."""
 
 _MAX_CONTINUED_BYTES = 1 << 31
-"""Maximum size in bytes of a tensor whose missing values are filled in; a larger one cannot be serialised."""
+"""Maximum size in bytes of a tensor whose missing values are filled in; a larger one cannot be serialized."""
 
 
 def _too_large(stored: int | str, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
@@ -251,10 +251,10 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
 
 
 def array_of_bytes(text: bytes) -> tuple[np.ndarray[Any, Any], DType]:
-    """Return elements and type of a serialised ``TensorProto``.
+    """Return elements and type of a serialized ``TensorProto``.
 
     Args:
-        text: serialised message.
+        text: serialized message.
 
     Raises:
         ValueError: the message is invalid.
@@ -277,14 +277,14 @@ def _variants_of(message: Any) -> np.ndarray[Any, Any]:
 
 
 def bytes_of_array(value: np.ndarray[Any, Any], dtype: DType) -> bytes:
-    """Serialise a tensor as a ``TensorProto`` with its elements as raw memory.
+    """Serialize a tensor as a ``TensorProto`` with its elements as raw memory.
 
     Args:
         value: elements.
         dtype: element type.
 
     Raises:
-        UnimplementedError: an element of type ``variant`` cannot be serialised.
+        UnimplementedError: an element of type ``variant`` cannot be serialized.
     """
     message = TensorProto(dtype=dtype.as_datatype_enum)
     message.tensor_shape.SetInParent()

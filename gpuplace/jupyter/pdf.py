@@ -16,7 +16,7 @@ _COLOURS = {1: "/DeviceGray", 3: "/DeviceRGB", 4: "/DeviceCMYK"}
 
 
 def jpeg_size(data: bytes) -> tuple[int, int, int]:
-    """Return width and height in pixels, and the number of colour components.
+    """Return the width and height in pixels, and the number of colour components.
 
     Raises:
         ValueError: the data are not a JPEG.

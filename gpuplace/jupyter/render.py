@@ -46,9 +46,9 @@ class NoLayoutProgram(ExecutableNotFound):  # type: ignore[misc]
     def __init__(self, program: str) -> None:
         RuntimeError.__init__(
             self,
-            f"There is no layout program {program!r}\n"
+            f"The layout program {program!r} was not found\n"
             "  try  pip install graphviz-pure, or install Graphviz so that dot is on PATH, or set the environment"
-            f" variable {DOT_VARIABLE} to the path of dot; .save('picture.dot') needs no layout program",
+            f" variable {DOT_VARIABLE} to the path of dot; or call .save('picture.dot'), which needs no layout program",
         )
 
 
@@ -172,7 +172,7 @@ def sheet_layout(
 
 
 def room_on(canvas: tuple[float, float]) -> tuple[float, float]:
-    """Return width and height of the largest picture with readable names on a canvas, given in pixels.
+    """Return the width and height of the largest picture with readable names that fits a canvas given in pixels.
 
     The picture is scaled down to fit, except for its margin.
     """

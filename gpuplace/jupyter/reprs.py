@@ -216,7 +216,7 @@ def _towers(choices: TowerChoices) -> tuple[str, str]:
         "variables",
         "a step",
         "speedup",
-        "examples a second",
+        "examples per second",
         "memory of the fullest device",
     )
     return f"<p>{html.escape(choices.text)}</p>{picture}{html.table(titles, rows)}", choices.explain()

@@ -112,18 +112,18 @@ class Accumulator:
         """
         if required <= 0:
             raise InvalidArgumentError.of(f"Argument num_required must be positive, but was {required}")
-        found: list[Any] = []
+        results: list[Any] = []
 
         def take() -> bool:
             if self._count < required:
                 return False
-            found.append(self._result())
+            results.append(self._result())
             self._count, self._sum = 0, None
             self._step += 1
             return True
 
         self._monitor.when(take, cancellation, "take")
-        return found[0]
+        return results[0]
 
     # Overridden for sparse gradients
 
@@ -203,11 +203,11 @@ class SparseAccumulator(Accumulator):
                 pairs.append((left, right))
                 left, right = left + 1, right + 1
         merged = [held[a] if a >= 0 else coming[b] for a, b in pairs]
-        made = np.empty((len(pairs), *values.shape[1:]), values.dtype)
+        sums = np.empty((len(pairs), *values.shape[1:]), values.dtype)
         for place, (a, b) in enumerate(pairs):
-            made[place] = values[a] + rows[b] if a >= 0 and b >= 0 else values[a] if a >= 0 else rows[b]
+            sums[place] = values[a] + rows[b] if a >= 0 and b >= 0 else values[a] if a >= 0 else rows[b]
         numbers = [(counts[a] if a >= 0 else 0) + (b >= 0) for a, b in pairs]
-        return np.asarray(merged, np.int64), made, np.asarray(numbers, np.int64)
+        return np.asarray(merged, np.int64), sums, np.asarray(numbers, np.int64)
 
     def _result(self) -> SparseGradient:
         indices, values, counts = self._sum
@@ -275,7 +275,7 @@ class Barrier:
             )
         if values.shape[:1] != (len(keys),):
             raise InvalidArgumentError.of(
-                f"keys and values must have as many rows, and not {len(keys)} and {brackets(values.shape)}"
+                f"keys and values must have the same number of rows; got {len(keys)} and {brackets(values.shape)}"
             )
         if self.shapes and not self.shapes[component].is_compatible_with(TensorShape.of(values.shape[1:])):
             raise InvalidArgumentError.of(
@@ -333,7 +333,7 @@ class Barrier:
             OutOfRangeError: the barrier is closed and has too few elements.
             CancelledError: the wait was cancelled.
         """
-        found: list[Any] = []
+        elements: list[Any] = []
 
         def take() -> bool:
             wanted, there = count, len(self._ready)
@@ -349,17 +349,17 @@ class Barrier:
                     )
             if len(self._ready) < wanted:
                 return False
-            found.extend(heapq.heappop(self._ready) for _ in range(wanted))
+            elements.extend(heapq.heappop(self._ready) for _ in range(wanted))
             return True
 
         self._monitor.when(take, cancellation, "take")
         columns = [
-            self._column(component, [element[component] for *_, element in found])
+            self._column(component, [element[component] for *_, element in elements])
             for component in range(len(self.dtypes))
         ]
-        keys = np.empty(len(found), object)
-        keys[:] = [key for _, _, key, _ in found]
-        return [np.asarray([index for index, *_ in found], np.int64), keys, *columns]
+        keys = np.empty(len(elements), object)
+        keys[:] = [key for _, _, key, _ in elements]
+        return [np.asarray([index for index, *_ in elements], np.int64), keys, *columns]
 
     def _column(self, component: int, values: list[Any]) -> Any:
         if values:

@@ -74,7 +74,7 @@ class StepRendezvous(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepLimits:
-    """Limits on a step's waits, apart from its session's, and its exchange with other tasks."""
+    """Limits on a step's waits, in addition to its session's limits, and the step's exchange with other tasks."""
 
     cancellation: Cancellation | None = None
     """Cancellation of the step, if several threads run it."""

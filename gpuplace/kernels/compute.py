@@ -105,7 +105,7 @@ class OpTraits:
         if self.forwards:
             object.__setattr__(self, "shares", True)
         if self.fresh and self.shares:
-            raise ValueError("results are new arrays, or share the memory of others: not both")
+            raise ValueError("an op cannot return new arrays (fresh) and share its inputs' memory (shares)")
 
 
 NO_TRAITS = OpTraits()
@@ -195,12 +195,12 @@ def _register(
             entry = ComputeDef(
                 op_type, device_type, function, is_binder, attrs, CONTEXT in keywords, OUT in keywords, traits
             )
-            known = by_type.get(device_type)
+            earlier = by_type.get(device_type)
             if (
-                known is not None and known.where != entry.where
+                earlier is not None and earlier.where != entry.where
             ):  # registered again from the same line: a module or cell ran again
                 on = f" on {device_type}" if device_type else ""
-                raise ValueError(f"Two functions compute '{op_type}'{on}: {known.where} and {entry.where}")
+                raise ValueError(f"Two functions compute '{op_type}'{on}: {earlier.where} and {entry.where}")
             by_type[device_type] = entry
     return function
 
@@ -295,8 +295,8 @@ def bind(
     if entry.wants_context:
         keywords[CONTEXT] = KernelContext(operation, device, device_type, session, xp)
     if entry.is_binder:
-        made: Callable[..., Any] = entry.function(xp, operation.attrs, operation, **keywords)
-        return made
+        computation: Callable[..., Any] = entry.function(xp, operation.attrs, operation, **keywords)
+        return computation
     function = functools.partial(entry.function, xp, **keywords)
     op_def: OpDef | None = operation.op_def
     if op_def is None or not signature_of(op_def).has_lists:

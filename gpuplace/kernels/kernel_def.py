@@ -64,8 +64,8 @@ class KernelDef:
             if value in allowed if not isinstance(value, (tuple, list)) else allowed.issuperset(value):
                 continue
             values = value if isinstance(value, (tuple, list)) else (value,)
-            if any(isinstance(one, DType) for one in allowed) and not all(
-                isinstance(one, DType) for one in values
+            if any(isinstance(item, DType) for item in allowed) and not all(
+                isinstance(item, DType) for item in values
             ):
                 raise InvalidArgumentError.of(
                     f"KernelDef '{self.debug_string()}' has constraint on attr '{name}' that has value"
@@ -194,14 +194,14 @@ def make_kernel_def(
 ) -> KernelDef:
     """Return a row after checking it against its op; ValueError for an attribute or argument that the op lacks."""
     arguments = {arg.name for arg in (*op_def.inputs, *op_def.outputs)}
-    for kind, names, known in (
+    for kind, names, declared in (
         ("attr", type_constraints, op_def.attr_defs),
         ("argument", host_memory, arguments),
     ):
         for name in names:
-            if name not in known:
+            if name not in declared:
                 raise ValueError(
-                    f"Op '{op_def.name}' has no {kind} '{name}': it has {', '.join(sorted(known)) or 'none'}"
+                    f"Op '{op_def.name}' has no {kind} '{name}': it has {', '.join(sorted(declared)) or 'none'}"
                 )
     constraints = []
     for name, allowed in type_constraints.items():

@@ -247,7 +247,7 @@ class KernelRegistry:
             named, always = row.host_memory_args, ALWAYS_ON_HOST
 
         def positions(args: Iterable[ArgDef], extra: str) -> Set[int]:
-            found = set(attrs.get(extra, ()))
+            on_host = set(attrs.get(extra, ()))
             long = []
             position = 0
             for arg in args:
@@ -256,11 +256,11 @@ class KernelRegistry:
                     if arg.name in named or types[0] in always:
                         long.append(range(position, position + len(types)))
                 else:
-                    found.update(
+                    on_host.update(
                         at for at, dtype in enumerate(types, position) if arg.name in named or dtype in always
                     )
                 position += len(types)
-            return Positions([*(range(at, at + 1) for at in found), *long]) if long else frozenset(found)
+            return Positions([*(range(at, at + 1) for at in on_host), *long]) if long else frozenset(on_host)
 
         return positions(op_def.inputs, _INPUTS_ATTR), positions(op_def.outputs, _OUTPUTS_ATTR)
 

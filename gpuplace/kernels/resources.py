@@ -128,13 +128,13 @@ class VariableStorage:
             function: may write to the value and return it if ``is_own``.
 
         Raises:
-            FailedPreconditionError: the variable is uninitialised.
+            FailedPreconditionError: the variable is uninitialized.
         """
         (value,) = change((self,), lambda values, are_own: (function(values[0], are_own[0]),))
         return value
 
     def reset(self) -> None:
-        """Drop the value: the variable becomes uninitialised."""
+        """Drop the value: the variable becomes uninitialized."""
         with self.lock:
             self._value = None
 
@@ -185,7 +185,7 @@ def change(
         *arguments: further arguments of ``function``.
 
     Raises:
-        FailedPreconditionError: a variable is uninitialised.
+        FailedPreconditionError: a variable is uninitialized.
     """
     ordered = storages
     if len(storages) > 2 or (len(storages) == 2 and id(storages[0]) > id(storages[1])):
@@ -399,13 +399,13 @@ class SessionResources:
         device: str = "",
         is_resource: bool = False,
     ) -> VariableStorage:
-        """Return the variable with a name, created uninitialised on first use.
+        """Return the variable with a name, created uninitialized on first use.
 
         Raises:
             InvalidArgumentError: it has another type, or the name belongs to another kind of resource.
         """
         container = container or DEFAULT_CONTAINER
-        found = self.get_or_create(
+        storage = self.get_or_create(
             container,
             name,
             lambda: VariableStorage(
@@ -413,16 +413,16 @@ class SessionResources:
             ),
             device,
         )
-        if not isinstance(found, VariableStorage):
+        if not isinstance(storage, VariableStorage):
             raise InvalidArgumentError.of(
-                f"Resource {container}/{name} is a {type(found).__name__}, not a variable"
+                f"Resource {container}/{name} is a {type(storage).__name__}, not a variable"
             )
-        if found.dtype is not dtype.base_dtype:
+        if storage.dtype is not dtype.base_dtype:
             raise InvalidArgumentError.of(
                 f"Trying to access resource {name} located in device {device or 'unknown'} with dtype"
-                f" {dtype.base_dtype.short_name}, which was created with dtype {found.dtype.short_name}"
+                f" {dtype.base_dtype.short_name}, which was created with dtype {storage.dtype.short_name}"
             )
-        return found
+        return storage
 
     def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Array:
         """Return the resource with a name; NotFoundError if it does not exist."""

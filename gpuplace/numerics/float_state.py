@@ -65,7 +65,7 @@ def _errors_with_prepared_state() -> _Pair:
     is_silent = set(np.geterr().values()) == {"ignore"}
     restore(token)
     if not is_silent or np.geterr() != before:
-        raise AttributeError("the variable is not what decides")
+        raise AttributeError("the context variable does not control the error state")
     return silence, restore
 
 
@@ -107,14 +107,14 @@ def _denormals() -> _Denormals | None:
     word, bits = where
     begun, usual[word], flushing[word] = usual[word], usual[word] & ~bits, usual[word] | bits
     put.argtypes, put.restype = (ctypes.c_void_p,), None
-    found = _Denormals(partial(put, flushing), partial(put, usual))
-    found.flush()
+    switch = _Denormals(partial(put, flushing), partial(put, usual))
+    switch.flush()
     is_zero = not _is_there(_SMALLEST)
-    found.keep()
+    switch.keep()
     is_number = _is_there(_SMALLEST)
     if begun & bits:
-        found.flush()
-    return found if is_zero and is_number else None
+        switch.flush()
+    return switch if is_zero and is_number else None
 
 
 def _chosen() -> _Pair:

@@ -185,8 +185,8 @@ def in_turn(xp: ArrayModule, piece: Callable[[int], Any], count: int) -> None:
             piece(index)
 
 
-def scratch(xp: ArrayModule, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return an uninitialised array for use within one piece.
+def scratch(xp: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return an uninitialized array for use within one piece.
 
     The next array with that name on the same thread reuses the memory: new memory costs more than the work, since the
     system clears it first.

@@ -22,7 +22,7 @@ import numpy as np
 IMAGE_CHANNELS = (1, 3, 4)
 """Valid numbers of channels of a summary image."""
 _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
-"""Number of channels -> PNG colour type: grey, grey and alpha, colour, colour and alpha."""
+"""Number of channels -> PNG colour type: gray, gray and alpha, colour, colour and alpha."""
 _UP = 2
 """PNG filter type that stores a row as the difference to the row above."""
 
@@ -33,7 +33,7 @@ _NOT_ZERO = 1e-6
 def shades(image: np.ndarray[Any, Any], bad_colour: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a float image as uint8, scaled so that the largest magnitude is full intensity.
 
-    Black is 0 if no value is negative; otherwise 0 is grey. As in TensorFlow, all arithmetic is done in the image's
+    Black is 0 if no value is negative; otherwise 0 is gray. As in TensorFlow, all arithmetic is done in the image's
     type.
 
     Args:

@@ -43,7 +43,7 @@ def is_composite(value: object) -> bool:
     """Return whether a value consists of several tensors.
 
     Args:
-        value: anything.
+        value: any object.
     """
     return isinstance(value, CompositeTensor)
 
@@ -52,6 +52,6 @@ def is_spec(value: Any) -> bool:
     """Return whether a value is a ``TypeSpec`` of values that consist of several tensors.
 
     Args:
-        value: anything.
+        value: any object.
     """
     return hasattr(type(value), "_component_specs") and value._component_specs is not value

@@ -83,7 +83,7 @@ def _parts(value: Any, opens_slices: bool, opens_lists: bool) -> list[Any] | Non
 
 
 def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True) -> list[Any]:
-    """Return the leaves of a structure; a single leaf gives a list of one.
+    """Return the leaves of a structure; a single leaf becomes a list with one element.
 
     Args:
         structure: the structure.
@@ -236,8 +236,8 @@ def is_value_and_spec(first: Any, second: Any) -> bool:
     """Return whether one argument is a composite value and the other a spec of such values.
 
     Args:
-        first: anything.
-        second: anything.
+        first: any object.
+        second: any object.
     """
     return (is_composite(first) and is_spec(second)) or (is_spec(first) and is_composite(second))
 

@@ -1,4 +1,4 @@
-"""Nested structures with paths, and structures that go deeper than another one.
+"""Nested structures with paths, and structures that are deeper than a given structure.
 
 A path is a tuple of the keys, field names and indices that lead to a leaf. A *shallow* structure limits how far a
 deeper one is opened: everything below the shallow structure's leaves stays whole.

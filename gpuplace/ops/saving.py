@@ -310,7 +310,7 @@ def _saved(names: Any, slices: Any, tensors: list[Any], dtypes: Sequence[DType])
     for label, count in (("tensor_names", names.size), ("shape_and_slices", len(texts))):
         if count != len(tensors):
             raise InvalidArgumentError.of(
-                f"Input {label} should be a vector of {len(tensors)} elements, one a tensor. Got {count} elements"
+                f"Input {label} must have {len(tensors)} elements, one for each tensor; got {count}"
             )
     saved = []
     for name, text, array, dtype in zip(names.reshape(-1).tolist(), texts, tensors, dtypes, strict=True):
@@ -337,7 +337,7 @@ def _restore(
     names, texts = tensor_names.reshape(-1).tolist(), shape_and_slices.reshape(-1).tolist()
     if not len(names) == len(texts) == len(dtypes):
         raise InvalidArgumentError.of(
-            f"Got {len(names)} tensor names, {len(texts)} slices and {len(dtypes)} types: each tensor needs one of each"
+            f"Got {len(names)} tensor names, {len(texts)} slices and {len(dtypes)} dtypes; the numbers must be equal"
         )
     checkpoint = open_checkpoint(_text(prefix))
     for name in names:

@@ -38,7 +38,7 @@ def merge_sizes(a: int | None, b: int | None) -> int | None:
 
 
 def require_rank(shape: TensorShape, rank: int) -> TensorShape:
-    """Return ``shape`` with its rank set to ``rank``; raise ValueError if it has another one."""
+    """Return ``shape`` with its rank set to ``rank``; raise ValueError if it has another rank."""
     if shape.ndims is None:
         return TensorShape.of((None,) * rank)
     if shape.ndims != rank:

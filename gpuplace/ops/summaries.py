@@ -88,7 +88,7 @@ def image(
     """Return a summary of the first images of a batch.
 
     Values of uint8 are shown unchanged. Others are scaled for each image: without negative values the largest becomes
-    white, otherwise 0 becomes the middle grey. Pixels with NaN or infinity are red.
+    white, otherwise 0 becomes the middle gray. Pixels with NaN or infinity are red.
 
     Args:
         name: name of the op. The tag is ``name/image`` for one image; for several they are ``name/image/0`` and so
@@ -204,7 +204,7 @@ def merge(
 
     Args:
         inputs: string tensors, each the bytes of a ``Summary``.
-        collections: collections to add the op to; None: none.
+        collections: collections to add the op to, or None.
         name: name of the scope.
 
     Returns:
@@ -315,8 +315,8 @@ def _scalar_summary(xp: ArrayModule, tags: Array, values: Array) -> Array:
         are = "are " if rules() == "2.21" else ""
         raise InvalidArgumentError.of(
             f"tags and values {are}not the same shape: {_shown(tags)} != {_shown(values)}{tag}",
-            hint="a curve has one value per step: reduce the tensor first, for example with tf.reduce_mean, or show all"
-            " values with tf.summary.histogram",
+            hint="a scalar summary records one value per step: reduce the tensor first, for example with"
+            " tf.reduce_mean, or show all values with tf.summary.histogram",
         )
     with np.errstate(over="ignore"):
         numbers = values.reshape(-1).astype(np.float32).tolist()
@@ -359,7 +359,7 @@ def _image_summary(xp: ArrayModule, tag: Array, tensor: Array, *, max_images: in
     if tensor.ndim != 4 or tensor.shape[3] not in IMAGE_CHANNELS:
         raise InvalidArgumentError.of(
             f"Tensor must be 4-D with last dim 1, 3, or 4, not {_shown(tensor)}",
-            hint="a batch of greyscale images has the shape [batch, height, width, 1]: tf.expand_dims(tensor, -1)",
+            hint="a batch of grayscale images has the shape [batch, height, width, 1]: tf.expand_dims(tensor, -1)",
         )
     batch, height, width, depth = tensor.shape
     if batch and 0 in (height, width):

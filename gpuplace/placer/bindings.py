@@ -268,7 +268,7 @@ class Bindings:
     def _bind_call(
         self, grouping: Grouping, call: Call, inside: Inside, on_conflict: Callable[[Conflict], None]
     ) -> None:
-        """Merge the neighbours of a call as its function's body requires, and apply the function's constraints."""
+        """Merge the neighbors of a call as its function's body requires, and apply the function's constraints."""
         for why, first, other in call.ties(inside):
             if grouping.find(first) == grouping.find(other):
                 continue
@@ -299,10 +299,10 @@ class Bindings:
     def nodes_of(self, component: int) -> list[int]:
         """Return the nodes of a component, in graph order."""
         pairs = self.pairs_of(component)
-        neighbours = [node for call in self._calls_of(component) for node in call.nodes]
-        if not len(pairs) and not neighbours:
+        neighbors = [node for call in self._calls_of(component) for node in call.nodes]
+        if not len(pairs) and not neighbors:
             return [component]
-        tied = np.array(neighbours, dtype=np.int64)
+        tied = np.array(neighbors, dtype=np.int64)
         return numbered(np.concatenate((self.first[pairs], self.second[pairs], tied)))[0].tolist()
 
 

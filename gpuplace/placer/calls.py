@@ -1,7 +1,7 @@
-"""Calls that return resources, and the constraints that their functions put on neighbouring nodes.
+"""Calls that return resources, and the constraints that their functions put on neighboring nodes.
 
 The placer inspects the function of such a call. Arguments and results that share a device inside the function form
-groups, and the call's neighbours (the Identity nodes that `lowering.isolation` added) are tied in the same way::
+groups, and the call's neighbors (the Identity nodes that `lowering.isolation` added) are tied in the same way::
 
     a ─> a_f ─> f ─┬─> f_r ─> r        inside f, results 0 and 1 are argument 0:
                    └─> f_s ─> s        a_f ties f_r, then f_s; the group's constraints inside apply to all three
@@ -40,7 +40,7 @@ class Reader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that returns resources, and its neighbours."""
+    """A call that returns resources, and its neighbors."""
 
     node: int
     inputs: tuple[int, ...]
@@ -50,11 +50,11 @@ class Call:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """All neighbours, or the call itself if it has none."""
+        """All neighbors, or the call itself if it has none."""
         return (*self.inputs, *(reader.node for reader in self.readers)) or (self.node,)
 
     def groups(self, inside: Inside) -> dict[int, list[tuple[int, bool]]]:
-        """Return the neighbours of each group inside the function, and whether each reads a handle from the call."""
+        """Return the neighbors of each group inside the function, and whether each reads a handle from the call."""
         groups: dict[int, list[tuple[int, bool]]] = {}
         for source, group in zip(self.inputs, inside.arguments, strict=True):
             groups.setdefault(group, []).append((source, False))
@@ -63,7 +63,7 @@ class Call:
         return dict(sorted(groups.items()))
 
     def ties(self, inside: Inside) -> Iterator[tuple[Binding, int, int]]:
-        """Yield the pairs of neighbours that are tied, in order."""
+        """Yield the pairs of neighbors that are tied, in order."""
         for (first, _), *others in self.groups(inside).values():
             for other, takes_handle in others:
                 yield Binding.RESOURCE if takes_handle else Binding.CALL, first, other
@@ -71,7 +71,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Inside:
-    """The constraints of a function's body on a call's neighbours: their groups, and the constraints of each group."""
+    """The constraints of a function's body on a call's neighbors: their groups, and the constraints of each group."""
 
     arguments: tuple[int, ...]
     """Group of each argument."""

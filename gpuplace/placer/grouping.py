@@ -31,7 +31,7 @@ class Binding(Enum):
 
     @property
     def is_edge(self) -> bool:
-        """False for `_class` colocation, and for neighbours of a call that its function ties without an edge."""
+        """False for `_class` colocation, and for neighbors of a call that its function ties without an edge."""
         return self not in (Binding.CALL, Binding.COLOCATION)
 
 
@@ -132,7 +132,7 @@ class Grouping:
             names: both ends as a conflict's message names them: `v`, or in 2.x `name='v' (op='VariableV2')`.
 
         Raises:
-            MergeConflict: the binding names, or the kernels, of the two groups exclude each other.
+            MergeConflict: the requests or kernels of the two groups are incompatible.
         """
         source, consumer = self.constraints(src), self.constraints(dst)
         for kind, left, right in (
@@ -174,7 +174,7 @@ class Grouping:
             binding: the reason.
 
         Raises:
-            MergeConflict: requests or kernels exclude each other.
+            MergeConflict: requests or kernels are incompatible.
         """
         self._join(binding, node, group_root, self.constraints(node), self.constraints(group_root))
 
@@ -182,7 +182,7 @@ class Grouping:
         """Apply the constraints inside a called function to a node's group; its device types only if any is left.
 
         Raises:
-            MergeConflict: requests exclude each other.
+            MergeConflict: requests are incompatible.
         """
         root = self.find(node)
         member = self.constraints(node)

@@ -67,7 +67,7 @@ _MAKERS_BY_ANOTHER_NAME = frozenset(
 
 
 def what_is_read(op_type: str) -> str:
-    """Return in words what a node limited by `limit_to_host` reads."""
+    """Describe the data read by a node that `limit_to_host` limits to the CPU."""
     if op_type in _FORWARDING_OPS:
         return "passes through a dataset, a lock, or strings or handles inside a variant"
     return "reads a list of strings or handles"

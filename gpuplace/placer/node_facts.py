@@ -95,7 +95,7 @@ def kind_of(dtype: Any) -> int:
 def declared_types(op_def: OpDef, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
     """Return the types of a node's inputs and outputs.
 
-    As in TensorFlow, a type attribute whose value is not a type gives no type.
+    As in TensorFlow, a type attribute whose value is not a type adds no types.
 
     Args:
         op_def: the node's op, or function.

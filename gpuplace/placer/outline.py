@@ -198,7 +198,7 @@ def _follow_inputs(
     roots, rules, sources = roots[has_device], rules[has_device], sources[has_device]
     order = np.argsort(rank[deciders[has_device]], kind="stable")
     roots, rules, leaders = roots[order], rules[order], groups.root[sources[order]]
-    # Most groups follow a group that does not follow itself; only chains must be labelled one by one, in order.
+    # Most groups follow a group that does not follow itself; only chains must be labeled one by one, in order.
     is_follower = np.zeros(len(graph), dtype=bool)
     is_follower[roots] = True
     is_chained = is_follower[leaders]
@@ -213,7 +213,7 @@ def _follow_inputs(
 
 
 def is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """Return which nodes have no request, one edge in and one out, and neighbours with equal requests.
+    """Return which nodes have no request, one edge in and one out, and neighbors with equal requests.
 
     A node without consumers leads to the graph's sink, which has no request.
     """

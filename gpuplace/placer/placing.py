@@ -235,7 +235,7 @@ class _Run:
         return self.inspected[placer]
 
     def _outside(self, function: str) -> Inside:
-        """Return the constraints of this function's body, whose groups are formed, on the neighbours of its calls."""
+        """Return the constraints of this function's body, whose groups are formed, on the neighbors of its calls."""
         groups, graph = self.groups, self.graph
         assert groups is not None
         numbers: dict[int, int] = {}

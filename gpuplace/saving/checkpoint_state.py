@@ -307,7 +307,7 @@ def wait_for_new_checkpoint(
 
     Args:
         checkpoint_dir: folder of the checkpoints.
-        last_checkpoint: known checkpoint; None: none.
+        last_checkpoint: known checkpoint, or None.
         seconds_to_sleep: interval between checks, in seconds.
         timeout: maximum wait, in seconds; None: no limit.
 
@@ -317,10 +317,10 @@ def wait_for_new_checkpoint(
     tf_logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
     end = None if timeout is None else time.monotonic() + timeout
     while True:
-        found = latest_checkpoint(checkpoint_dir)
-        if found is not None and found != last_checkpoint:
-            tf_logging.info("Found new checkpoint at %s", found)
-            return found
+        latest = latest_checkpoint(checkpoint_dir)
+        if latest is not None and latest != last_checkpoint:
+            tf_logging.info("Found new checkpoint at %s", latest)
+            return latest
         if end is not None and time.monotonic() + seconds_to_sleep > end:
             return None
         time.sleep(seconds_to_sleep)
@@ -343,9 +343,9 @@ def checkpoints_iterator(
     Yields:
         The path of a checkpoint, as from ``latest_checkpoint``.
     """
-    found: str | None = None
+    last: str | None = None
     while True:
-        new = wait_for_new_checkpoint(checkpoint_dir, found, timeout=timeout)
+        new = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
         if new is None:
             if timeout_fn is None:
                 tf_logging.info("Timed-out waiting for a checkpoint.")
@@ -353,6 +353,6 @@ def checkpoints_iterator(
             if timeout_fn():
                 return
             continue
-        found, start = new, time.monotonic()
-        yield found
+        last, start = new, time.monotonic()
+        yield last
         time.sleep(max(0.0, start + min_interval_secs - time.monotonic()))

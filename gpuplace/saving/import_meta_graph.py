@@ -30,7 +30,7 @@ def import_meta_graph(
     Args:
         meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
         clear_devices: remove device requests.
-        import_scope: name scope to import into; None: none.
+        import_scope: name scope to import into, or None.
         **kwargs: ``input_map`` (see ``import_graph_def``) and other arguments of
             `import_scoped_meta_graph_with_return_elements`.
 
@@ -53,7 +53,7 @@ def import_with_elements(
     Args:
         meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
         clear_devices: remove device requests.
-        import_scope: name scope to import into; None: none.
+        import_scope: name scope to import into, or None.
         **kwargs: arguments of `import_scoped_meta_graph_with_return_elements`.
     """
     meta_graph = meta_graph_or_file

@@ -119,7 +119,7 @@ def export_meta_graph(
         filename: path of the file; None: do not write a file.
         meta_info_def: metadata of the message; None: only the release.
         graph_def: nodes of the graph; None: those of ``graph``.
-        saver_def: saver to include; None: none.
+        saver_def: saver to include, or None.
         collection_list: names of the collections; None: all.
         as_text: write protobuf's text format.
         graph: graph to export; None: the default graph.
@@ -128,7 +128,7 @@ def export_meta_graph(
         clear_extraneous_savers: remove the operations of other savers.
         strip_default_attrs: omit attributes that have their default values.
         save_debug_info: ignored; stack traces are not written.
-        unbound_inputs_col_name: collection for inputs from outside the scope; None: none.
+        unbound_inputs_col_name: collection for inputs from outside the scope, or None.
 
     Returns:
         The message.
@@ -157,28 +157,28 @@ def export_meta_graph(
             graph.clear_collection(unbound_inputs_col_name)
             for name in unbound:
                 graph.add_to_collection(unbound_inputs_col_name, name)
-    made = MetaGraphDef()
+    meta_graph = MetaGraphDef()
     if meta_info_def is not None:
-        made.meta_info_def.CopyFrom(meta_info_def)
-    made.meta_info_def.tensorflow_version = NUMBERS[get_release()]
-    made.meta_info_def.tensorflow_git_version = TAGS[get_release()]
-    made.graph_def.CopyFrom(whole)
-    if not made.meta_info_def.stripped_op_list.op:
-        made.meta_info_def.stripped_op_list.CopyFrom(op_list(made.graph_def))
+        meta_graph.meta_info_def.CopyFrom(meta_info_def)
+    meta_graph.meta_info_def.tensorflow_version = NUMBERS[get_release()]
+    meta_graph.meta_info_def.tensorflow_git_version = TAGS[get_release()]
+    meta_graph.graph_def.CopyFrom(whole)
+    if not meta_graph.meta_info_def.stripped_op_list.op:
+        meta_graph.meta_info_def.stripped_op_list.CopyFrom(op_list(meta_graph.graph_def))
     if strip_default_attrs:
-        strip_default_attrs_of(made)
+        strip_default_attrs_of(meta_graph)
     if saver_def is not None:
-        made.saver_def.CopyFrom(saver_def)
+        meta_graph.saver_def.CopyFrom(saver_def)
     for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
         items = graph.get_collection(key)
         if clear_extraneous_savers and key == GraphKeys.SAVERS and saver_def is not None:
             items = [_proto_functions[key].from_proto(saver_def)]
-        _add_collection(made, key, items, export_scope, excluded)
+        _add_collection(meta_graph, key, items, export_scope, excluded)
     if filename is not None:
-        _check_size(made)
+        _check_size(meta_graph)
         folder, name = os.path.split(os.fspath(filename))
-        write_graph(made, folder, name, as_text=as_text)
-    return made
+        write_graph(meta_graph, folder, name, as_text=as_text)
+    return meta_graph
 
 
 def _check_size(message: Any) -> None:
@@ -204,16 +204,16 @@ def _part(
 
 def _scoped_node(node: Any, scope: str | None, unbound: list[str], clear_devices: bool) -> NodeDef:
     """Return a node without a scope in its names; record its inputs from outside the scope."""
-    made = NodeDef()
-    made.CopyFrom(node)
-    made.name = strip_name_scope(node.name, scope)
+    copy = NodeDef()
+    copy.CopyFrom(node)
+    copy.name = strip_name_scope(node.name, scope)
     for index, name in enumerate(node.input):
         if scope and not name.lstrip("^").startswith(scope):
             mark = "^" if name.startswith("^") else ""
-            made.input[index] = mark + _UNBOUND + name.lstrip("^")
-            unbound.append(made.input[index])
+            copy.input[index] = mark + _UNBOUND + name.lstrip("^")
+            unbound.append(copy.input[index])
         else:
-            made.input[index] = strip_name_scope(name, scope)
+            copy.input[index] = strip_name_scope(name, scope)
     if "_class" in node.attr:
         groups = node.attr["_class"].list.s
         kept = [
@@ -221,14 +221,14 @@ def _scoped_node(node: Any, scope: str | None, unbound: list[str], clear_devices
             for group in groups
             if not scope or group.decode().partition("@")[2].startswith(scope)
         ]
-        made.attr["_class"].list.ClearField("s")
-        made.attr["_class"].list.s.extend(kept)
-        made.attr["_class"].list.SetInParent()
+        copy.attr["_class"].list.ClearField("s")
+        copy.attr["_class"].list.s.extend(kept)
+        copy.attr["_class"].list.SetInParent()
     if node.op in ("Enter", "RefEnter"):
-        made.attr["frame_name"].s = strip_name_scope(node.attr["frame_name"].s, scope).encode()
+        copy.attr["frame_name"].s = strip_name_scope(node.attr["frame_name"].s, scope).encode()
     if clear_devices:
-        made.device = ""
-    return made
+        copy.device = ""
+    return copy
 
 
 def _is_included(name: str, scope: str | None, excluded: Collection[str]) -> bool:
@@ -356,14 +356,14 @@ def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
         raise OSError(f"File {path} does not exist.")
     with open(path, "rb") as file:
         content = file.read()
-    made = MetaGraphDef()
+    meta_graph = MetaGraphDef()
     try:
-        made.ParseFromString(content)
-        return made
+        meta_graph.ParseFromString(content)
+        return meta_graph
     except DecodeError:
-        made.Clear()
+        meta_graph.Clear()
     try:
-        return text_format.Parse(content.decode(), made)
+        return text_format.Parse(content.decode(), meta_graph)
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
 
@@ -384,11 +384,11 @@ def import_scoped_meta_graph_with_return_elements(
         meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
         clear_devices: remove device requests.
         graph: graph to extend; None: the default graph.
-        import_scope: name scope to import into; None: none.
+        import_scope: name scope to import into, or None.
         input_map: see ``import_graph_def``; None: no replacements.
         unbound_inputs_col_name: collection of the inputs that ``input_map`` must replace.
         restore_collections_predicate: function of a collection name that returns whether to import it.
-        return_elements: names of nodes and tensors to return; None: none.
+        return_elements: names of nodes and tensors to return, or None.
 
     Returns:
         Name without the scope -> global variable, and the operations and tensors.
@@ -415,10 +415,10 @@ def import_scoped_meta_graph_with_return_elements(
         returned = import_graph_def(
             nodes, input_map=input_map, return_elements=return_elements, name=import_scope or scope
         )
-        made: dict[bytes, Any] = {}
+        restored: dict[bytes, Any] = {}
         for key in _in_order(meta_graph.collection_def):
             if key != unbound_inputs_col_name and restore_collections_predicate(key):
-                _restore_collection(graph, meta_graph, key, scope, made)
+                _restore_collection(graph, meta_graph, key, scope, restored)
         variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope or None)
     return {strip_name_scope(variable.name, scope): variable for variable in variables}, returned
 

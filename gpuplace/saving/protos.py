@@ -52,7 +52,7 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
 
     Args:
         variable: variable to convert.
-        export_scope: scope to remove from names; None: none.
+        export_scope: scope to remove from names, or None.
 
     Returns:
         The message; None if the variable is not in the scope.
@@ -64,7 +64,7 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
     if export_scope is not None and not tensor.name.startswith(export_scope):
         return None
     snapshot = variable._snapshot_tensor()
-    made = VariableDef(
+    message = VariableDef(
         variable_name=strip_name_scope(tensor.name, export_scope),
         initializer_name=strip_name_scope(variable.initializer.name, export_scope),
         snapshot_name=strip_name_scope(snapshot.name, export_scope),
@@ -74,13 +74,13 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
         is_resource=is_resource,
     )
     if variable.initial_value is not None:
-        made.initial_value_name = strip_name_scope(variable.initial_value.name, export_scope)
+        message.initial_value_name = strip_name_scope(variable.initial_value.name, export_scope)
     slice_info = slice_info_of(variable)
     if slice_info is not None:
         info = slice_info_to_proto(slice_info, export_scope)
         if info is not None:
-            made.save_slice_info_def.CopyFrom(info)
-    return made
+            message.save_slice_info_def.CopyFrom(info)
+    return message
 
 
 def slice_info_to_proto(info: SaveSliceInfo, export_scope: str | None = None) -> Any:
@@ -88,7 +88,7 @@ def slice_info_to_proto(info: SaveSliceInfo, export_scope: str | None = None) ->
 
     Args:
         info: slice to convert.
-        export_scope: scope to remove from the name; None: none.
+        export_scope: scope to remove from the name, or None.
 
     Returns:
         The message; None if the whole tensor is not in the scope.
@@ -120,10 +120,10 @@ def variable_from_proto(variable_def: Any, import_scope: str | None = None) -> A
 
 
 def fill_variable(variable: Any, variable_def: Any, import_scope: str | None = None) -> None:
-    """Initialise a variable from a message.
+    """Initialize a variable from a message.
 
     Args:
-        variable: uninitialised object.
+        variable: uninitialized object.
         variable_def: a ``VariableDef``.
         import_scope: scope that contains its operations; None: the names are those in the message.
 
@@ -205,7 +205,7 @@ def loop_to_proto(context: Any, export_scope: str | None = None) -> Any:
     def name(tensor: Tensor) -> str:
         return strip_name_scope(tensor.name, export_scope)
 
-    made = WhileContextDef(
+    message = WhileContextDef(
         context_name=strip_name_scope(context.name, export_scope),
         parallel_iterations=context.parallel_iterations,
         back_prop=context.back_prop,
@@ -217,10 +217,10 @@ def loop_to_proto(context: Any, export_scope: str | None = None) -> Any:
         loop_enter_names=[name(tensor) for tensor in context.loop_enters],
     )
     if context.maximum_iterations is not None:
-        made.maximum_iterations_name = name(context.maximum_iterations)
-    _values_to(context, made.values_def, export_scope)
-    _nested_to(context, made, export_scope)
-    return made
+        message.maximum_iterations_name = name(context.maximum_iterations)
+    _values_to(context, message.values_def, export_scope)
+    _nested_to(context, message, export_scope)
+    return message
 
 
 def _begin(context: Any, message: Any, import_scope: str | None) -> None:

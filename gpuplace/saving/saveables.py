@@ -1,7 +1,7 @@
 """Objects that a saver can save: variables, and objects that list their tensors.
 
     names -> variables     {"w": v}  or a list, whose variables are saved under their own names
-    saveables              sorted by name: for each the tensors to write, and how to give the values back
+    saveables              sorted by name: for each the tensors to write, and how to restore the values
 
 Source: tensorflow/python/training/saving/saveable_object.py and saveable_object_util.py, release 1.15.
 """
@@ -288,10 +288,10 @@ def by_name(things: Any) -> dict[str, Any]:
             continue
         info = getattr(thing, "_save_slice_info", None)
         if info is not None:
-            known = named.setdefault(info.full_name, [])
-            if not isinstance(known, list):
+            slices = named.setdefault(info.full_name, [])
+            if not isinstance(slices, list):
                 raise ValueError(f"Mixing slices and non-slices with the same name: {info.full_name}")
-            known.append(thing)
+            slices.append(thing)
             continue
         if _is_partitioned(thing):
             name: str = thing.name
@@ -347,8 +347,8 @@ def saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
     elif isinstance(wanted, Trackable) and not isinstance(wanted, Variable):
         for value_name, value in wanted._gather_saveables_for_checkpoint().items():
             full_name = name if value_name == VARIABLE_VALUE_KEY else f"{name}_{value_name}"
-            made = value(full_name) if callable(value) else value
-            yield from saveables_for(made, made.name)
+            saveable = value(full_name) if callable(value) else value
+            yield from saveables_for(saveable, saveable.name)
     elif _is_partitioned(wanted):
         yield from _slices(wanted._get_variable_list(), name)
     elif isinstance(wanted, list | tuple):

@@ -242,7 +242,7 @@ class Saver:
         """Return the ``SaverDef``, with names relative to a scope.
 
         Args:
-            export_scope: scope to remove from names; None: none.
+            export_scope: scope to remove from names, or None.
 
         Returns:
             The message; None if its operations are not in the scope.
@@ -287,7 +287,7 @@ class Saver:
         Args:
             sess: session with the variables.
             save_path: prefix of the file names.
-            global_step: number to append to the names, or a tensor or the name of one; None: none.
+            global_step: number to append to the names, or a tensor or the name of one, or None.
             latest_filename: name of the file that lists the last checkpoints; None: ``checkpoint``.
             meta_graph_suffix: suffix of the meta graph's file.
             write_meta_graph: write the meta graph.
@@ -397,7 +397,7 @@ class Saver:
         """Restore the variables of a session from a checkpoint.
 
         Args:
-            sess: session; its variables may be uninitialised.
+            sess: session; its variables may be uninitialized.
             save_path: result of ``save`` or ``latest_checkpoint``.
 
         Raises:

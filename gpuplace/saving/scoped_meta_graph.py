@@ -50,7 +50,7 @@ def create_meta_graph_def(
     Args:
         meta_info_def: metadata of the message; None: only the release.
         graph_def: nodes of the graph; None: those of ``graph``.
-        saver_def: saver to include; None: none.
+        saver_def: saver to include, or None.
         collection_list: names of the collections; None: all.
         graph: graph to export; None: the default graph.
         export_scope: export only this scope, without its prefix in names; None: everything.
@@ -96,9 +96,9 @@ def export_scoped_meta_graph(
         graph: graph to export; None: the default graph.
         export_scope: export only this scope, without its prefix in names; None: everything.
         as_text: write protobuf's text format.
-        unbound_inputs_col_name: collection for inputs from outside the scope; None: none.
+        unbound_inputs_col_name: collection for inputs from outside the scope, or None.
         clear_devices: remove device requests.
-        saver_def: saver to include; None: none.
+        saver_def: saver to include, or None.
         clear_extraneous_savers: remove the operations of other savers.
         strip_default_attrs: omit attributes that have their default values.
         save_debug_info: ignored; stack traces are not written.
@@ -112,7 +112,7 @@ def export_scoped_meta_graph(
         ValueError: the graph exceeds the size limit of messages.
     """
     graph = graph or get_default_graph()
-    made = export_meta_graph(
+    meta_graph = export_meta_graph(
         filename,
         graph_def=graph_def,
         graph=graph,
@@ -127,7 +127,7 @@ def export_scoped_meta_graph(
         **kwargs,
     )
     variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=export_scope)
-    return made, {strip_name_scope(variable.name, export_scope): variable for variable in variables}
+    return meta_graph, {strip_name_scope(variable.name, export_scope): variable for variable in variables}
 
 
 def import_scoped_meta_graph(
@@ -145,7 +145,7 @@ def import_scoped_meta_graph(
         meta_graph_or_file: a ``MetaGraphDef``, or the path of one.
         clear_devices: remove device requests.
         graph: graph to extend; None: the default graph.
-        import_scope: name scope to import into; None: none.
+        import_scope: name scope to import into, or None.
         input_map: see ``import_graph_def``; None: no replacements.
         unbound_inputs_col_name: collection of the inputs that ``input_map`` must replace.
         restore_collections_predicate: function of a collection name that returns whether to import it.

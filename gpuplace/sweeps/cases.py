@@ -139,7 +139,7 @@ def _config(value: Any) -> Any:
         try:
             return ConfigProto(**value)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{dict(value)!r} does not make a ConfigProto: {error}") from None
+            raise ValueError(f"{dict(value)!r} cannot be converted to a ConfigProto: {error}") from None
     if getattr(getattr(value, "DESCRIPTOR", None), "name", "") == "ConfigProto":  # TensorFlow's own class
         return ConfigProto.FromString(value.SerializeToString())
     raise TypeError(f"a config must be a ConfigProto, a dict of its fields, or None; got {value!r}")

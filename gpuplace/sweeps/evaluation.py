@@ -117,7 +117,7 @@ def query_of(what: str, options: Mapping[str, Any]) -> Query:
     unknown = [name for name in options if name not in OPTIONS[what]]
     if unknown:
         raise TypeError(
-            f"sweep(what={what!r}) has no option {unknown[0]!r}: there are {', '.join(OPTIONS[what])}"
+            f"sweep(what={what!r}) has no option {unknown[0]!r}: choose from {', '.join(OPTIONS[what])}"
         )
     used = {name: value for name, value in options.items() if value is not None}
     if "fetches" in used:

@@ -119,7 +119,7 @@ def _paths(pattern: str) -> Iterator[str]:
         return
     matches = sorted(glob.glob(pattern, recursive=True))
     if not matches:
-        raise NotFoundError.of(f"No file matches {pattern}", hint="a pattern such as models/**/*.pb")
+        raise NotFoundError.of(f"No file matches {pattern}", hint="use a pattern such as models/**/*.pb")
     yield from matches
 
 

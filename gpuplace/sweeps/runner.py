@@ -208,7 +208,7 @@ def _size(graph: SentGraph | OpError) -> int:
 
 def _no_workers() -> UnavailableError:
     return UnavailableError.of(
-        f"The dask cluster has had no worker for {_PATIENCE_S:g} seconds", hint="start dask worker ADDRESS"
+        f"The dask cluster has had no worker for {_PATIENCE_S:g} s", hint="run: dask worker ADDRESS"
     )
 
 
@@ -223,8 +223,8 @@ def _client_of(client: object) -> Iterator[Client]:
                 yield connected
         except (TimeoutError, ValueError) as error:
             raise UnavailableError.of(
-                f"There is no dask scheduler at {client!r}: {error}",
-                hint="an address such as tcp://10.0.0.1:8786",
+                f"Cannot connect to a dask scheduler at {client!r}: {error}",
+                hint="pass an address such as tcp://10.0.0.1:8786",
             ) from None
         return
     if not isinstance(client, Client):
@@ -232,10 +232,10 @@ def _client_of(client: object) -> Iterator[Client]:
             f"client must be a distributed.Client or the address of its scheduler; got {client!r}"
         )
     if client.asynchronous:
-        raise TypeError("client: a distributed.Client for functions, made without asynchronous=True")
+        raise TypeError("client must be a distributed.Client created without asynchronous=True")
     if client.status != "running":
         raise FailedPreconditionError.of(
-            f"The client is {client.status}", hint="a new distributed.Client(...)"
+            f"The client is {client.status}", hint="create a new distributed.Client(...)"
         )
     yield client
 
@@ -459,7 +459,7 @@ class _Cluster:
                 pass
             if self._client.status != "running":
                 raise UnavailableError.of(
-                    "The dask scheduler is lost", hint="resume=FILE.parquet keeps what is done"
+                    "The dask scheduler cannot be reached", hint="pass resume=FILE to keep completed cases"
                 )
             if self._client.nthreads():
                 since = time.monotonic()
@@ -481,14 +481,14 @@ class _Cluster:
         """Handle a batch without rows: its worker died, or the cluster lost a graph with a worker."""
         if self._client.status != "running":
             raise UnavailableError.of(
-                "The dask scheduler is lost", hint="resume=FILE.parquet keeps what is done"
+                "The dask scheduler cannot be reached", hint="pass resume=FILE to keep completed cases"
             )
         error = future.exception() if future.status == "error" else None
         if isinstance(error, ImportError | AttributeError):
             raise FailedPreconditionError.of(
                 "The cluster's workers cannot evaluate the cases of this sweep",
                 facts={"because": f"{type(error).__name__}: {error}"},
-                hint="the same version of gpuplace on all workers",
+                hint="install the same version of gpuplace on all workers",
             )
         for graph in {self._work.split(number)[0] for number in batch.cases}:
             self._held.pop(graph, None)

@@ -76,7 +76,7 @@ def sweep(
 
     Returns:
         A DataFrame with a row for each case; `gpuplace.jupyter.frames.sweep_frames` describes its columns. Its
-        ``attrs["cases"]`` is the number of cases, also if the sweep was interrupted.
+        ``attrs["cases"]`` is the number of cases, even if the sweep was interrupted.
 
     Raises:
         ImportError: the extra ``gpuplace[cluster]`` is not installed.
@@ -125,7 +125,7 @@ class _Collector:
         graphs: graphs of the sweep.
         placed_with: settings of the sweep.
         file: file of the sweep; None: rows are not saved.
-        on_row: callback; None: none.
+        on_row: callback, or None.
     """
 
     def __init__(

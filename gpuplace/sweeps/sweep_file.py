@@ -50,7 +50,7 @@ class SweepFile:
         self._cost, self._written, self._is_behind = 0.0, time.monotonic(), False
 
     def done(self, key: str) -> Row | None:
-        """Return the row of a completed case; None if it must be evaluated, also if it killed its workers.
+        """Return the row of a completed case; None if it must be evaluated, even if it killed its workers.
 
         Args:
             key: key of the case.

@@ -70,7 +70,7 @@ wait_for_a_miss(
     "gpuplace.tf1.math.diagonals",
     "gpuplace.tf1.math.incomplete",
     "gpuplace.tf1.math.matrix_functions",
-    "gpuplace.tf1.math.neighbours",
+    "gpuplace.tf1.math.neighbors",
     "gpuplace.tf1.math.spectral",
     "gpuplace.tf1.math.tridiagonal",
     "gpuplace.tf1.nn.ctc",

@@ -2,7 +2,7 @@
 
 ======== ===============================================================================================
 folding  number of scopes opened in the first view, most boxes of a picture, thresholds for merging
-         similar boxes, number of neighbours listed in a card
+         similar boxes, number of neighbors listed in a card
 text     font, sizes in points, and the length at which names are cut
 box      padding, bar, corners and pens of a box, in points
 line     pens, dashes and labels of lines; the line of many tensors is at most ``most_wider`` wider

@@ -57,14 +57,15 @@ def colours_sheet() -> str:
     lines.append("}")
 
     def rule(selectors: str, attribute: str, colour: str, variable: str, property_name: str = "") -> None:
-        chosen = ", ".join(f'.gp-canvas {one}[{attribute}="{colour}"]' for one in selectors.split(", "))
+        chosen = ", ".join(f'.gp-canvas {part}[{attribute}="{colour}"]' for part in selectors.split(", "))
         lines.append(f"{chosen} {{ {property_name or attribute}: var(--gp-{variable}); }}")
 
     rule("g.scope , g.bundle ", "fill", paper, "ground")
-    rule("g.scope text, g.bundle text", "fill", ink, "ink")
+    for text in ("text", "tspan"):
+        rule(f"g.scope {text}, g.bundle {text}", "fill", ink, "ink")
+        rule(f"g.blank {text}, g.lane.blank {text}", "fill", ink, "ink")
+        rule(f"g.node {text}, g.edge {text}", "fill", faint, "faint")
     rule("g.blank > g > a > ", "fill", paper, "ground")
-    rule("g.blank text", "fill", ink, "ink")
-    rule("g.node text, g.edge text", "fill", faint, "faint")
     rule("g.node ", "stroke", light["frame"], "edge")
     for colour in dict.fromkeys((light["edge"], light["frame"])):
         rule("g.edge ", "stroke", colour, "edge")
@@ -74,7 +75,6 @@ def colours_sheet() -> str:
     rule("g.lane ", "fill", faint, "faint")
     rule("g.lane ", "stroke", light["frame"], "line")
     rule("g.lane.blank ", "fill", paper, "ground")
-    rule("g.lane.blank text", "fill", ink, "ink")
     for role in _ROLES[1:]:
         rule("", "stroke", light[role], role)
         rule("", "fill", light[role], role)

@@ -29,6 +29,14 @@ export function shortened(text, most) {
   return `${chars.slice(0, most - 1 - tail).join("")}…${chars.slice(chars.length - tail).join("")}`;
 }
 
+/** The name of a box on one line, or on two lines where it is the long name of a series. */
+export function nameLines(name) {
+  const { name_letters: most, series_letters: roomy } = RULES.text;
+  const [first, ...last] = name.split(" … ");
+  const parts = last.length && [...name].length > roomy ? [`${first} …`, last.join(" … ")] : [name];
+  return parts.map((part) => shortened(part, most));
+}
+
 /** A number of bytes; null is unknown. */
 export function bytesText(size) {
   if (size === null) return RULES.words.unknown_size;

@@ -88,7 +88,7 @@ def missing_kernel(placement: Placed, fact: NodeFacts, device_type: str) -> str 
 
 
 def other_types_advice(placement: Placed, fact: NodeFacts, device_type: str) -> str:
-    """Return `use dtype float or half`, the dtypes that would give a signature a kernel; ``""`` if there are none."""
+    """Return `use dtype float or half`, dtypes for which a signature would have a kernel; ``""`` if there are none."""
     constrained = {name for row in _rows(placement, fact, device_type) for name, _ in row.constraints}
     choices = []
     for name, allowed in other_types(placement, fact, device_type):
@@ -103,7 +103,7 @@ def other_types_advice(placement: Placed, fact: NodeFacts, device_type: str) -> 
 def other_types(
     placement: Placed, fact: NodeFacts, device_type: str
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return attributes for which another value alone would give a signature a kernel, with those values.
+    """Return attributes that alone keep a signature from having a kernel, with the values that would allow one.
 
     Strings are left out because no other dtype can hold them.
     """

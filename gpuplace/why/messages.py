@@ -185,7 +185,7 @@ def _no_kernel(placement: Placed, node: int) -> OpError:
         types = " or ".join(_types_of(placement, node))
         hint = f"use dtypes for which {op_type} has a kernel, on a machine with this device type: {types}"
     else:
-        hint = f"{op_type} has no kernel in this release; at most it runs inside a function compiled by XLA"
+        hint = f"{op_type} has no kernel in this release; it can run only inside a function compiled by XLA, if at all"
     return InvalidArgumentError.of(
         _attached(placement, node, message), facts=_facts(placement, node), hint=hint
     )

@@ -176,7 +176,7 @@ class Placement(Placed, Mapping[str, str]):
         return cached[1]
 
     def blame(self, device_type: str = "GPU") -> Blame:
-        """Rank the causes for every node that is not on a device of one type, the cause of most nodes first.
+        """Rank the causes that keep nodes off a device type; the cause that affects the most nodes is first.
 
         Args:
             device_type: `"GPU"`, `"CPU"`, ...

@@ -65,17 +65,17 @@ def _path(placement: Placed, node: int, other: int) -> list[_Tie]:
     if node == other or placement.partition is None:
         return []
     root = placement.partition.root
-    neighbours: dict[int, list[tuple[int, _Tie]]] = {}
+    neighbors: dict[int, list[tuple[int, _Tie]]] = {}
     for tie in placement.placer.bindings.ties_of(node, placement.partition.inside):
         _, first, second = tie
         if root[first] == root[second] == root[node]:
-            neighbours.setdefault(first, []).append((second, tie))
-            neighbours.setdefault(second, []).append((first, tie))
+            neighbors.setdefault(first, []).append((second, tie))
+            neighbors.setdefault(second, []).append((first, tie))
     reached_from: dict[int, tuple[int, _Tie]] = {}
     queue = deque([other])
     while queue and node not in reached_from:
         current = queue.popleft()
-        for next_node, tie in neighbours.get(current, ()):
+        for next_node, tie in neighbors.get(current, ()):
             if next_node != other and next_node not in reached_from:
                 reached_from[next_node] = (current, tie)
                 queue.append(next_node)

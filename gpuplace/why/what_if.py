@@ -260,7 +260,7 @@ class WhatIf:
         return [source] if is_placed and (fact.is_metadata or self._is_passing(first, source)) else []
 
     def _is_passing(self, node: int, source: int) -> bool:
-        """Return whether an Identity has no request, one input and one output edge, and neighbours with equal
+        """Return whether an Identity has no request, one input and one output edge, and neighbors with equal
         requests."""
         graph = self.graph
         out = graph.out_edges(node)

@@ -48,6 +48,7 @@ def result_classes() -> dict[str, type]:
             gpuplace.compare(graph, "x: (Const): /job:localhost/replica:0/task:0/device:CPU:0"),
             session.timeline(x),
             gpuplace.explore(graph, machine="cpu"),
+            gpuplace.explore_rules(gpuplace.placeholder),
         ]
     return {type(one).__name__: type(one) for one in found}
 

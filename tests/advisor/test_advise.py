@@ -64,7 +64,7 @@ def test_moves_say_what_they_save(advised):
     in_step = set(advice.estimate.part.graph.names)
     assert moved == {name for name, row in rows.items() if row.moves and name in in_step}
     best = advice.moves[0]
-    assert best.saves > 0 or "of memory would be missing" in best.why
+    assert best.saves > 0 or "short of memory" in best.why
     assert best.why.startswith("otherwise ") and best.why in advice.explain()
 
 

@@ -156,7 +156,7 @@ def test_what_does_not_fit_anywhere_is_said():
     graph = graph_of(large(layers=6))
     kept = {"layer_*": "/gpu:0", "train/*": "/gpu:0"}
     advice = advise(graph, machine="1x GTX 1050", keep=kept, steps=5)
-    sentence = r"it does not fit: (.* GiB) of memory are missing \(\1 on GPU:0\)"
+    sentence = r"it does not fit: it is (.* GiB) short of memory \(\1 on GPU:0\)"
     assert not advice.fits and re.search(sentence, advice.text)
     assert not advice.estimate.memory.fits
 
@@ -195,8 +195,8 @@ def test_memory_that_is_not_predicted_is_counted_roughly():
     assert 128 * 2**20 < advice.value < 0.8 * advice.before
     assert advice.notes[0] == "The memory is a rough estimate." and "rows" in advice.notes[1]
     assert advice.fits is None and set(advice.estimate.peak_memory.values()) >= {None}
-    assert "whether it fits is not known: " in advice.text
-    assert "Whether the step fits on GPU:0, GPU:1 is not known: " in advice.explain()
+    assert "it is unknown whether it fits: " in advice.text
+    assert "It is unknown whether the step fits on GPU:0, GPU:1: " in advice.explain()
     unknown = [point for point in advice.tradeoff(limits=1, steps=20).rows() if point.fits is None]
     assert unknown and all(point.peak_memory is None for point in unknown)
 
@@ -272,17 +272,17 @@ def test_steps_and_seed_settle_the_answer():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"objective": "speed"}, "There is no objective 'speed'"),
+        ({"objective": "speed"}, "Unknown objective 'speed'"),
         *[
-            ({"seconds": value}, "seconds must be a number above 0; got .*")
+            ({"seconds": value}, "seconds must be a positive number; got .*")
             for value in (0, -1, math.nan, math.inf, "3")
         ],
         *[
-            ({"steps": value}, "steps must be an integer above 0; got .*")
+            ({"steps": value}, "steps must be a positive integer; got .*")
             for value in (0, -1, 1.5, math.nan, "3")
         ],
         *[
-            ({"seed": value}, "seed must be an integer of at least 0; got .*")
+            ({"seed": value}, "seed must be a non-negative integer; got .*")
             for value in (-1, 1.5, math.nan, "3", None)
         ],
         (
@@ -305,7 +305,10 @@ def test_wrong_questions_are_answered(options, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"keep": 3}, "keep must be a pattern, a function, several of them or a mapping to devices; got 3"),
+        (
+            {"keep": 3},
+            "keep must be a pattern, a function, a sequence of these, or a mapping to devices; got 3",
+        ),
         (
             {"keep": ["rows", 3]},
             "keep must contain patterns, regular expressions or functions of a name; got 3",

@@ -8,16 +8,17 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.steps.advice import Advice
-from gpuplace.advisor.steps.advise import _case, with_other_labels
+from gpuplace.advisor.steps.advise import _case
 from gpuplace.advisor.steps.device_labels import (
     FINAL,
     LOSSLESS,
     labellings,
     moved_nodes,
-    relabelled,
+    relabeled,
     without_idle,
 )
 from gpuplace.advisor.steps.placed_choice import place_choice
+from gpuplace.advisor.steps.searched_choice import with_other_labels
 from tests.advisor.step_graphs import branches, graph_of, image_towers, large, towers
 
 MACHINES = [
@@ -129,12 +130,12 @@ def test_no_labels_move_fewer_nodes(build, machine):
         if number % 3:  # most of it on one device, as in programs
             choice = np.where(rng.random(units) < 0.8, rng.integers(devices), choice)
         before = scorer.score(choice)
-        found = relabelled(scorer, choice, LOSSLESS, math.inf)
+        found = relabeled(scorer, choice, LOSSLESS, math.inf)
         after, moved = scorer.score(found), moved_nodes(scorer, found)
         assert after.missing <= before.missing and after.value <= before.value * (1 + 1e-6)
         assert moved <= moved_nodes(scorer, choice)
         fewer += moved < moved_nodes(scorer, choice)
-        assert np.array_equal(relabelled(scorer, found, LOSSLESS, math.inf), found)
+        assert np.array_equal(relabeled(scorer, found, LOSSLESS, math.inf), found)
         at = np.array([found[unit] if found[unit] >= 0 else home(scorer, unit) for unit in range(units)])
         for labels in keeping:
             other = np.where(at < 0, -1, labels[at])
@@ -158,10 +159,10 @@ def test_towers_that_took_each_others_place_go_back(labels):
     program = np.array([home(scorer, unit) for unit in range(len(scorer.units.names))])
     exchanged = np.where(program < 0, -1, exchange[program])
     assert moved_nodes(scorer, exchanged) >= 40
-    assert (relabelled(scorer, exchanged, LOSSLESS, math.inf) < 0).all()
+    assert (relabeled(scorer, exchanged, LOSSLESS, math.inf) < 0).all()
     advised = np.where(scorer.units.has_variable, 2, program)
     exchanged = np.where(scorer.units.has_variable, exchange[2], exchanged)
-    found = relabelled(scorer, exchanged, FINAL, math.inf)
+    found = relabeled(scorer, exchanged, FINAL, math.inf)
     assert scorer.score(found).value <= scorer.score(advised).value * (1 + 1e-9)
     assert moved_nodes(scorer, found) <= moved_nodes(scorer, advised) < 20
 
@@ -171,7 +172,7 @@ def test_a_kept_node_stays_when_devices_are_exchanged():
     scorer = case_of(branches(count=3, width=512, blocks=1), "3x P100", keep).scorer
     names, labels = scorer.units.names, scorer.candidates.placement.device_labels
     choice = np.array([2 if name.startswith("block_0/branch_1") else 3 for name in names])
-    found = relabelled(scorer, choice, LOSSLESS, math.inf)
+    found = relabeled(scorer, choice, LOSSLESS, math.inf)
     assert scorer.score(found).value <= scorer.score(choice).value * (1 + 1e-9)
     assert moved_nodes(scorer, found) <= moved_nodes(scorer, choice)
     node = scorer.candidates.placement.graph.index["block_0/branch_0/weights"]
@@ -193,7 +194,7 @@ def test_the_fewest_nodes_move_even_where_the_python_gets_longer(build, machine,
         if number % 3:  # most of it on one device, as in programs
             choice = np.where(rng.random(units) < 0.8, rng.integers(devices), choice)
         found = with_other_labels(case, choice, 0.0, math.inf)
-        fewest = moved_nodes(scorer, relabelled(scorer, choice, FINAL, math.inf))
+        fewest = moved_nodes(scorer, relabeled(scorer, choice, FINAL, math.inf))
         assert moved_nodes(scorer, found.device_of) <= fewest <= moved_nodes(scorer, choice)
         taken += fewest < moved_nodes(scorer, choice)
         own, others = (Advice(case, one, "step_time", 0.0) for one in (place_choice(case, choice), found))

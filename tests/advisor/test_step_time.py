@@ -118,7 +118,7 @@ def test_what_is_found_is_never_worse_than_what_is_given():
         assert found.value == evaluate(problem, "step_time", found.device_of)
         values = [evaluate(problem, "step_time", one) for one in found.alternatives]
         assert values == sorted(values) and found.alternatives[0] == found.device_of
-    with pytest.raises(InvalidArgumentError, match="must contain one of"):
+    with pytest.raises(InvalidArgumentError, match="must assign each of"):
         solve(problem, "step_time", initial_splits={"short": [0]})
 
 

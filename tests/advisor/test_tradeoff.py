@@ -7,6 +7,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.views.timelines.plots import Axis, Line, plot_svg
 from tests.advisor.step_graphs import branches, graph_of
 
 GRAPH = graph_of(branches(count=1, width=1024, blocks=3))
@@ -73,15 +74,43 @@ def test_one_device_and_wrong_numbers():
     alone = advice("cpu")
     found = alone.tradeoff(steps=3)
     assert [point.name for point in found.points] == ["as it is"] and "One placement" in found.text
-    with pytest.raises(InvalidArgumentError, match="limits must be an integer of at least 0; got -1"):
+    with pytest.raises(InvalidArgumentError, match="limits must be a non-negative integer; got -1"):
         alone.tradeoff(limits=-1)
-    with pytest.raises(InvalidArgumentError, match="steps must be an integer above 0; got 0"):
+    with pytest.raises(InvalidArgumentError, match="steps must be a positive integer; got 0"):
         alone.tradeoff(steps=0)
     with pytest.raises(ValueError, match="theme"):
         found.svg("blue")
 
 
-def test_the_smallest_is_found_from_either_objective():
-    assert advice(objective="memory").tradeoff(limits=0, steps=20).best[-1].step_time == pytest.approx(
-        advice().tradeoff(limits=0, steps=20).best[-1].step_time, rel=0.25
+@pytest.mark.parametrize("steps", [5, 60])
+def test_its_ends_are_what_the_objectives_find(steps):
+    fastest, smallest = (
+        tf.advise(GRAPH, "train", {"rows": (512, 1024)}, "2x V100", objective, steps=steps)
+        for objective in ["step_time", "memory"]
     )
+    for start in advice(), smallest:
+        points = start.tradeoff(limits=1, steps=steps).points
+        assert min(point.step_time for point in points) <= fastest.value
+        assert points[0].peak_memory <= smallest.value
+        assert all(point.advice.objective == start.objective for point in points)
+
+
+def test_the_ends_are_the_same_from_either_objective():
+    ends = set()
+    for objective in ["step_time", "memory"]:
+        points = advice(objective=objective).tradeoff(limits=0, steps=30).points
+        ends.add((min(point.step_time for point in points), points[0].peak_memory))
+    assert len(ends) == 1
+
+
+def test_labels_of_close_times_do_not_overlap():
+    times = [0.0185, 0.0192, 0.0212, 0.131, 0.174, 1.17]
+    line = Line("best", "#6d96ff", [(time, 1.0) for time in times])
+    svg = plot_svg([line], Axis("time", "{:g} s".format, is_log=True), Axis("size", "{:g}".format))
+    root = ElementTree.fromstring(svg)
+    labels = [
+        (float(text.get("x")), text.text)
+        for text in root.findall("{http://www.w3.org/2000/svg}text")
+        if (text.text or "").endswith(" s")
+    ]
+    assert [text for _, text in sorted(labels)] == ["0.0185 s", "0.131 s", "1.17 s"]

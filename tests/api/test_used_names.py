@@ -32,7 +32,7 @@ def test_the_error_for_each_other_name_says_what_to_do():
 
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
 def test_names_of_the_first_releases_lead_to_names_that_are_there(old, new):
-    assert status(old).endswith(f": TensorFlow 1.0 named it tf.{new}")
+    assert status(old).endswith(f": TensorFlow 1.0 renamed it to tf.{new}")
     assert status(new) == "present"
 
 

@@ -34,7 +34,7 @@ import gpuplace as tf
 from gpuplace.advisor.bounds import step_bound
 from gpuplace.advisor.chains import SearchContext
 from gpuplace.advisor.split_search import CHAINS
-from gpuplace.advisor.steps import advise, step_search
+from gpuplace.advisor.steps import searched_choice, step_search
 from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.device_labels import device_kinds, homes_of_units, labellings
 from gpuplace.advisor.steps.placed_choice import place_choice
@@ -107,12 +107,16 @@ def labelled(net: str, gpus: int, machine: str, seconds: float, seed: int) -> tu
     def same(_rehearsal: object, device_of: np.ndarray, *_: object) -> np.ndarray:
         return device_of
 
-    with mock.patch.object(step_search, "relabelled", same), mock.patch.object(advise, "relabelled", same):
+    with (
+        mock.patch.object(step_search, "relabeled", same),
+        mock.patch.object(searched_choice, "relabeled", same),
+    ):
         before = tf.advise(graph, step, machine=machine, config=config, seconds=seconds, seed=seed)
     case, own = before._case, before._choice.device_of
-    chosen = advise.with_other_labels(case, own, before.value, time.perf_counter() + seconds)
+    chosen = searched_choice.with_other_labels(case, own, before.value, time.perf_counter() + seconds)
     differs = not np.array_equal(
-        case.scorer.wanted(chosen.device_of)[case.in_step], case.scorer.wanted(own)[case.in_step]
+        case.scorer.requested_homes(chosen.device_of)[case.in_step],
+        case.scorer.requested_homes(own)[case.in_step],
     )
     return before, Advice(case, chosen, "step_time", 0.0), differs
 

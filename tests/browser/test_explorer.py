@@ -222,7 +222,7 @@ def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
     explorer.get_by_label("visible_device_list", exact=True).press("Enter")
     expect(explorer.locator(".gp-stale-tag")).to_be_visible()
     explorer.get_by_role("tab", name="Devices").click()
-    expect(explorer.locator(".gp-panel:visible").last).to_contain_text("No devices can be made")
+    expect(explorer.locator(".gp-panel:visible").last).to_contain_text("These settings allow no devices")
     look("stale")
     explorer.get_by_label("visible_device_list", exact=True).fill("")
     explorer.get_by_label("visible_device_list", exact=True).press("Enter")

@@ -155,7 +155,16 @@ LOOK = """() => {
         && a.top + by < b.bottom && b.top + by < a.bottom;
     const inside = ({ left, top, right, bottom }) => left >= canvas.left - 1 && right <= canvas.right + 1
         && top >= canvas.top - 1 && bottom <= canvas.bottom + 1;
+    const points = [...document.querySelectorAll("g.edge path")].flatMap((line) => {
+        const steps = Math.ceil(line.getTotalLength() / 3);
+        const at = (step) => line.getPointAtLength(line.getTotalLength() * step / steps);
+        return Array.from({ length: steps + 1 }, (_, step) => at(step).matrixTransform(line.getScreenCTM()));
+    });
+    const isOn = ({ x, y }, { left, top, right, bottom }) => x > left && x < right && y > top && y < bottom;
+    const isCrossed = (name) => points.some((point) => isOn(point, rect(name)));
+    const frames = [...document.querySelectorAll("g.cluster-label text")];
     return {
+        crossed: frames.filter(isCrossed).map((name) => name.textContent),
         boxes: boxes.length,
         names: Math.min(...boxes.map((box) => pixels(box.querySelector("text")))),
         smallest: Math.min(...texts.map(pixels)),
@@ -171,6 +180,7 @@ def check_first_picture(found):
     """What the first picture of every model has to be like."""
     assert 4 <= found["boxes"] <= 30
     assert found["names"] >= 12 and found["smallest"] >= 11
+    assert found["crossed"] == [], "names of frames"
     assert found["outside"] == [] and found["covered"] == 0 and found["overlapping"] == 0
 
 

@@ -60,12 +60,12 @@ def test_people_read_a_table_and_how_good_it_is(workload, capsys):
         (
             ["--problem", "WORKLOAD", "--seconds", "-1"],
             1,
-            "InvalidArgumentError: seconds must be a number above 0; got -1.0",
+            "InvalidArgumentError: seconds must be a positive number; got -1.0",
         ),
         (
             ["--problem", "WORKLOAD", "--seed", "-1"],
             1,
-            "InvalidArgumentError: seed must be an integer of at least 0; got -1",
+            "InvalidArgumentError: seed must be a non-negative integer; got -1",
         ),
     ],
 )

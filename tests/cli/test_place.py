@@ -281,7 +281,7 @@ def test_blame_begins_with_findings(gpuplace, apart):
     assert second.startswith("1. Gradients of layers on GPU:1 run on GPU:0 (saves ")
     assert "every node is on a GPU" in result.stdout
     assumed = gpuplace("blame", apart, "--machine", "2x V100").stdout
-    assert "The graph leaves the batch open: 32 examples are assumed." in assumed
+    assert "The graph does not fix the batch size: 32 examples are assumed." in assumed
 
 
 def test_blame_names_harmless_nodes_once(gpuplace, tmp_path):
@@ -343,7 +343,7 @@ def test_blame_of_a_graph_without_a_step_says_why(gpuplace, tmp_path):
     path.write_text("versions { producer: 134 }")
     result = gpuplace("blame", path, *TWO)
     assert result.stdout.startswith(
-        "There are no findings, as no step can be estimated: The graph has no nodes"
+        "No step can be estimated, so there are no findings: The graph has no nodes"
     )
 
 
@@ -415,7 +415,7 @@ def test_what_of_a_model_is_placed(gpuplace, tmp_path):
     subject, nodes = placed("--function", "add")
     assert subject.startswith("Function add of net, ") and "sum_RetVal" in nodes
     result = gpuplace("place", "net", *TWO, "--whole-graph", "--signature", "a")
-    assert result.returncode == 2 and "leave out signature and function" in result.stderr
+    assert result.returncode == 2 and "omit signature and function" in result.stderr
     assert gpuplace("place", "net", *TWO, "--format", "json").stderr == ""
     result = gpuplace("explain", "net", "one", *TWO, "--function", "add_on_gpu_1", "--clear-devices")
     assert result.returncode == 0 and "asked for" not in result.stdout

@@ -65,7 +65,7 @@ def test_a_user_without_a_home_has_one_beside_other_temporary_files(tmp_path, mo
 
     monkeypatch.setattr(tempfile, "gettempdir", nowhere)
     with pytest.raises(
-        tf.errors.PermissionDeniedError, match="cannot be created, nor a folder for temporary files"
+        tf.errors.PermissionDeniedError, match="cannot be created, nor can a temporary folder"
     ):
         token()
 

@@ -167,7 +167,7 @@ def test_a_session_runs_no_code_that_comes(family, knows_the_secret, tmp_path):
     path = tmp_path / "mark"
     found = (tf.errors.UnavailableError, "Socket closed")
     if not knows_the_secret:
-        found = (tf.errors.UnauthenticatedError, "did not prove that it knows the secret")
+        found = (tf.errors.UnauthenticatedError, "could not prove that it knows the secret")
 
     async def attack():
         key = token() if knows_the_secret else None
@@ -192,7 +192,7 @@ def test_a_session_runs_no_code_that_comes(family, knows_the_secret, tmp_path):
 def test_a_listener_with_another_secret_hears_nothing(tmp_path):
     async def attack():
         async with Hostile(b"", b"another secret, and a long one") as hostile:
-            with pytest.raises(tf.errors.UnauthenticatedError, match="did not prove"):
+            with pytest.raises(tf.errors.UnauthenticatedError, match="could not prove"):
                 await asyncio.to_thread(tf.Session, f"grpc://{hostile.address}")
             return hostile.heard
 
@@ -214,7 +214,7 @@ except tf.errors.UnauthenticatedError as error:
     said = subprocess.run(
         [sys.executable, "-c", code, str(other)], check=True, capture_output=True, text=True
     )
-    assert "did not prove that it knows the secret of this user's clusters" in said.stdout
+    assert "could not prove that it knows the secret of this user's clusters" in said.stdout
     assert f"give each a copy of one token file in {ENVIRONMENT_VARIABLE}" in said.stdout
     other.write_bytes(own)
     said = subprocess.run(
@@ -252,7 +252,7 @@ def test_another_user_is_turned_away(task):
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     first, second = done.stdout.splitlines()
     assert first.startswith("PermissionDeniedError The secret of this user's clusters is not safe")
-    assert second.startswith("UnauthenticatedError") and "did not prove" in second
+    assert second.startswith("UnauthenticatedError") and "could not prove" in second
     assert works(task)
 
 

@@ -230,20 +230,20 @@ def limited(monkeypatch):
 def test_unknown_is_neither_fits_nor_does_not_fit(limited, tmp_path, capsys):
     step = tf.estimate(limited, "out", {"rows": (150, 256)}, machine="1x V100")
     memory = step.memory
-    assert memory.fits is None and "allocations and nodes" in memory.unknown
+    assert memory.fits is None and "allocations and node executions" in memory.unknown
     assert step.peak_memory[GPU] is None and step.peak_memory[CPU] > 0
-    assert f"Whether the step fits on GPU:0 is not known: {memory.unknown}" in step.explain()
-    with pytest.raises(KeyError, match="the memory of GPU:0 is not known"):
+    assert f"It is unknown whether the step fits on GPU:0: {memory.unknown}" in step.explain()
+    with pytest.raises(KeyError, match="the memory use of GPU:0 is unknown"):
         memory.of("GPU:0")
     row = next(row for row in step.rows("memory") if row.device == GPU)
     assert row.limit > 0 and (row.peak, row.fits, row.fragmentation, row.constants) == (None,) * 4
     frame = step.frame("memory").set_index("device")
     assert frame.loc[CPU, "fits"] and frame.loc[GPU].isna()[["peak", "fits", "constants"]].all()
-    assert "not known" in step._repr_mimebundle_()["text/html"]
+    assert "unknown" in step._repr_mimebundle_()["text/html"]
     (given,) = cost_grid(step, ["1x V100"])
     assert (given.peak, given.fits, given.error) == (None, None, "")
     pages = json.dumps([cost_blocks(step), grid_blocks([given])])
-    assert "does not fit" not in pages and pages.count("not known") >= 2
+    assert "does not fit" not in pages and pages.count("unknown") >= 2
     path = tmp_path / "graph.pb"
     path.write_bytes(limited.as_graph_def().SerializeToString())
     words = ["estimate", str(path), "--fetch", "out", "--feed", "rows=150,256", "--machine", "1x V100"]
@@ -268,7 +268,7 @@ def test_memory_is_not_known_where_a_shape_is_not():
         tf.tanh(tf.placeholder(tf.float32, name="given"), name="fed")
     for name in ("parsed", "called"):
         memory = tf.estimate(graph, name, machine="1x V100").memory
-        assert memory.fits is None and "are not known" in memory.unknown
+        assert memory.fits is None and "are unknown" in memory.unknown
     assert tf.estimate(graph, "fed", machine="1x V100").memory.fits is True
 
 
@@ -288,7 +288,7 @@ def test_the_largest_batch_is_not_what_is_not_known(limited):
         step.largest_batch(20000)
     told = str(caught.value)
     known = int(told.partition("known to fit  a batch of ")[2].split()[0].replace(",", ""))
-    assert "allocations and nodes" in told and 10 < known < 150
+    assert "allocations and node executions" in told and 10 < known < 150
     assert step.largest_batch(known) == known
     assert tf.estimate(limited, "out", batch=known, machine="1x V100").memory.fits is True
     assert tf.estimate(limited, "out", batch=known + 1, machine="1x V100").memory.fits is None
@@ -303,7 +303,7 @@ def test_the_largest_known_number(unknown_from):
 
 def test_advice_on_what_is_not_known(limited):
     advice = tf.advise(limited, "out", {"rows": (150, 256)}, machine="2x V100", steps=5)
-    assert advice.fits is None and "whether it fits is not known: " in advice.text
+    assert advice.fits is None and "it is unknown whether it fits: " in advice.text
     assert "does not fit" not in advice.explain()
     points = advice.tradeoff(limits=0, steps=5)
     assert all(

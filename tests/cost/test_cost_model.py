@@ -145,7 +145,7 @@ def test_fitting_to_a_step_of_ours():
 
 
 def test_steps_of_another_graph_are_refused():
-    with pytest.raises(InvalidArgumentError, match="no measured kernel of this graph") as caught:
+    with pytest.raises(InvalidArgumentError, match="no measurement of a kernel in this graph") as caught:
         CostModel.fit(step_stats((CPU, [("elsewhere", 0, 5)])), graph_of_two(), {"x": (1, 512)})
     assert "FULL_TRACE" in caught.value.hint
 
@@ -206,27 +206,33 @@ DAMAGES = {
     "its format is not": lambda text: text.replace("gpuplace.CostModel", "something"),
     "its version is 99": lambda text: text.replace('"version": 7', '"version": 99'),
     "'lines' is missing": lambda text: text.replace('"lines"', '"circles"'),
-    "start is 'fast'": lambda text: json.dumps(
+    "start must be a non-negative number, not 'fast'": lambda text: json.dumps(
         json.loads(text) | {"lines": dict.fromkeys(json.loads(text)["lines"], {"start": "fast"})}
     ),
-    "executor_seconds is -1": lambda text: json.dumps(json.loads(text) | {"executor_seconds": -1}),
-    "launch_seconds is nan": lambda text: json.dumps(json.loads(text) | {"launch_seconds": float("nan")}),
-    "factor of Add is 0": lambda text: json.dumps(json.loads(text) | {"factors": {"K80": {"Add": 0}}}),
+    "executor_seconds must be a non-negative number, not -1": lambda text: json.dumps(
+        json.loads(text) | {"executor_seconds": -1}
+    ),
+    "launch_seconds must be a non-negative number, not nan": lambda text: json.dumps(
+        json.loads(text) | {"launch_seconds": float("nan")}
+    ),
+    "factor of Add must be greater than 0, not 0": lambda text: json.dumps(
+        json.loads(text) | {"factors": {"K80": {"Add": 0}}}
+    ),
     "'flops' is missing": lambda text: json.dumps(json.loads(text) | {"near": {"Add": {"taken": [0]}}}),
-    "not every measured kernel of Add has a time": lambda text: json.dumps(
+    "some measured kernels of Add lack a time": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6]}}}
     ),
-    "not every measured kernel of Add has a share": lambda text: json.dumps(
+    "some measured kernels of Add lack a share": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5]}}}
     ),
     "the largest share of Add is 2; a share must be at most 1": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5, 2]}}}
     ),
-    "taken of Add is 0, not a number above 0": lambda text: json.dumps(
+    "taken of Add must be greater than 0, not 0": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 0]}}}
     ),
     "has no attribute": lambda text: json.dumps(json.loads(text) | {"near": [1]}),
-    "in_a_line is 1, neither true nor false": lambda text: json.dumps(json.loads(text) | {"in_a_line": 1}),
+    "in_a_line must be true or false, not 1": lambda text: json.dumps(json.loads(text) | {"in_a_line": 1}),
     "Unknown CUDA release": lambda text: json.dumps(json.loads(text) | {"library": "0.1"}),
 }
 
@@ -248,7 +254,7 @@ def test_files_that_are_no_text_or_not_there(tmp_path):
         CostModel.load(tmp_path / "bytes")
     with pytest.raises(InvalidArgumentError, match="is not a cost model"):
         CostModel.load(tmp_path)
-    with pytest.raises(NotFoundError, match="There is no file"):
+    with pytest.raises(NotFoundError, match="does not exist"):
         CostModel.load(tmp_path / "nowhere")
 
 

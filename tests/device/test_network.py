@@ -99,7 +99,7 @@ def test_networks():
 def test_what_is_not_understood(text):
     with pytest.raises(
         InvalidArgumentError,
-        match="Cannot parse|Invalid setting|for each of its tasks|Unknown|not found|No GPU|unknown",
+        match="Cannot parse|Invalid setting|that is not itself a cluster|Unknown|not found|No GPU|unknown",
     ):
         Machine.parse(text)
 
@@ -109,7 +109,7 @@ def test_limits():
         Machine.parse("a*9999999999: cpu")
     with pytest.raises(InvalidArgumentError, match="Invalid job name"):
         Machine.cluster({"a b": "cpu"})
-    with pytest.raises(InvalidArgumentError, match="for each of its tasks"):
+    with pytest.raises(InvalidArgumentError, match="that is not itself a cluster"):
         Machine.cluster({"a": Machine.cluster({"b": "cpu"})})
 
 

@@ -114,8 +114,8 @@ def test_gradients_and_layers_on_the_same_devices():
             with tf.device(f"/gpu:{1 - gpu}"):
                 steps.append(tf.train.GradientDescentOptimizer(0.1).minimize(loss))
         one = findings(tf.estimate(graph, steps, machine="2x V100"))[0]
-    assert one.headline == "Gradients on GPU:0 and GPU:1 run on another device than their layer"
-    assert "run on GPU:0 and GPU:1, each on another device than its layer. Each step copies" in one.cause
+    assert one.headline == "Gradients on GPU:0 and GPU:1 run on a different device from their layer"
+    assert "run on GPU:0 and GPU:1, each on a different device from its layer. Each step copies" in one.cause
 
 
 def test_moved_nodes_are_where_the_change_puts_them():
@@ -136,7 +136,7 @@ def test_data_through_the_cpu_names_types_with_kernels():
     assert "int32 works in host memory" in one.cause
     assert one.fix == (
         "Compute in tf.float32 or tf.int64 instead of tf.int32: GPUs have kernels for that in their own memory, except "
-        "of FloorMod, which needs another op."
+        "for FloorMod, which needs another op."
     )
 
 
@@ -211,12 +211,12 @@ def test_small_kernels_need_a_batch_that_somebody_stated():
     assert [one.kind for one in tf.estimate(graph, batch=8, machine="1x V100").findings] == [SMALL]
     rows = tf.estimate(graph, machine="1x V100").findings
     assert list(rows) == []
-    assert rows.notes[0].startswith("The batch is open, and 1 example is assumed")
+    assert rows.notes[0].startswith("The batch size is unknown: 1 example is assumed")
 
 
 def test_a_placement_is_judged_by_a_usual_batch():
     rows = placement_findings(tf.place(open_batch(64), "1x V100"))
-    assert rows.notes == ("The graph leaves the batch open: 32 examples are assumed.",)
+    assert rows.notes == ("The graph does not fix the batch size: 32 examples are assumed.",)
     assert [one.kind for one in rows] == [SMALL]
     assert placement_findings(tf.place(open_batch(64), "1x V100"), batch=8).notes == ()
 

@@ -30,7 +30,7 @@ def test_blocks_and_facts(package):
 
 
 def test_another_format_is_refused(package):
-    with pytest.raises(ValueError, match="is not of the format that this version reads"):
+    with pytest.raises(ValueError, match="does not have the format that this version reads"):
         read_data_file(*package("ops.gz", "# gpuplace data, format 2: op definitions\n\nA\n"))
 
 

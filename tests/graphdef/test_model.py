@@ -112,7 +112,7 @@ def test_functions_that_are_not_there():
     with pytest.raises(NotFoundError, match=r"Function f is not defined\."):
         gpuplace.place(gpuplace.Graph(), TWO, function="f")
     bare = load_placement_graph(GraphDef()).changed(source=None)
-    with pytest.raises(ValueError, match="this graph keeps none"):
+    with pytest.raises(ValueError, match="this graph has no library"):
         gpuplace.place(bare, TWO, function="f")
 
 

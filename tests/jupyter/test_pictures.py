@@ -103,7 +103,7 @@ def test_without_any_program_it_is_said_what_to_do(placement, monkeypatch, tmp_p
     picture = placement.picture()
     with pytest.raises(
         ExecutableNotFound,
-        match=r"There is no layout program '/no/such/dot'.*\n  try  pip install graphviz-pure",
+        match=r"The layout program '/no/such/dot' was not found.*\n  try  pip install graphviz-pure",
     ):
         _ = picture.svg
     with pytest.raises(render.NoLayoutProgram):

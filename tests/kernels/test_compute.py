@@ -189,7 +189,7 @@ def test_what_an_op_is_like_is_declared_with_its_function():
 
 
 def test_traits_that_do_not_go_together():
-    with pytest.raises(ValueError, match="new arrays, or share the memory of others: not both"):
+    with pytest.raises(ValueError, match="return new arrays .fresh. and share its inputs"):
         compute("Scale", fresh=True, shares=True)
     with pytest.raises(TypeError, match="fluffy"):
         compute("Scale", fluffy=True)

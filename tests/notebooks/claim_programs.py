@@ -86,6 +86,8 @@ with tf.name_scope("of_names"):
     print(tf.get_variable("w", [2]).name, tf.constant(1.0, name="c").name)
 with tf.variable_scope("of_variables"):
     print(tf.get_variable("w", [2]).name, tf.constant(1.0, name="c").name)
+with tf.variable_scope("of_variables", reuse=True):
+    print(tf.get_variable("w", [2]).name, tf.constant(1.0, name="c").name)
 """,
     "variables of towers": """
 optimizer = tf.train.GradientDescentOptimizer(0.1)
@@ -104,6 +106,8 @@ rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
 with tf.variable_scope("model", reuse=tf.AUTO_REUSE):
     whole = gradient_of(rows)
     halves = (gradient_of(rows[:2]) + gradient_of(rows[2:])) / 2.0
+print(whole.op.type, whole.op.name)
+print([operation.type for operation in whole.op.control_inputs])
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     print([[round(float(value), 3) for [value] in found] for found in session.run([whole, halves])])
@@ -114,10 +118,15 @@ import tempfile
 folder = tempfile.mkdtemp()
 v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
 saver = tf.train.Saver()
+saves = tf.get_default_graph().get_tensor_by_name(saver.saver_def.save_tensor_name).op
+print(saves.name, [operation.type for operation in saves.control_inputs], saves.inputs[0].op.name)
 with tf.Session() as session:
     session.run(v.initializer)
     session.run(v.assign(5.0))
     path = saver.save(session, os.path.join(folder, "model"))
+    print(saver.save(session, os.path.join(folder, "model"), global_step=100).split("/")[-1])
+    with open(os.path.join(folder, "checkpoint")) as file:
+        print("newest:", "model-100" in file.readline())
     print(sorted(name.split(".")[-1].split("-")[0] for name in os.listdir(folder)))
     print(tf.train.list_variables(path))
 with tf.Session() as session:

@@ -102,7 +102,12 @@ _TABLE: dict[str, list[tuple]] = {
         ("In TensorFlow the lines are not written by Python.", *C_LOG),
         ("With TensorFlow itself `%%capture` catches nothing", *C_LOG),
         ("The second is from TensorFlow 1.15", "test_log_samples.py::test_recorded"),
-        ("The third is from TensorFlow 2, where operations run one at a time", *C_LOG),
+        (
+            "Types that begin with `_` are operations that TensorFlow adds for the run",
+            "test_step_stats.py::test_nodes_by_device",
+            "test_run_metadata.py::test_partition_graphs",
+        ),
+        ("The third is from TensorFlow 2, which runs each operation at once", *C_LOG),
     ],
     "03": [
         (
@@ -247,6 +252,8 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         ("`reuse=True` fails if the variable does not exist yet.", Program("a name twice")),
         ("`tf.name_scope` names operations, and `get_variable` ignores it", Program("two kinds of scope")),
+        ("Names of operations are never reused", Program("two kinds of scope")),
+        ("TensorFlow passes each gradient through an `Identity`", Program("the average of halves")),
         ("`tf.Variable(...)` never reuses anything.", Program("variables of towers")),
         (
             "Is the average over two half batches the gradient of the whole batch?",
@@ -274,6 +281,9 @@ _TABLE: dict[str, list[tuple]] = {
     "12": [
         ("`SaveV2` has no GPU kernel", Placed("save from two devices", {"v": "GPU:0", "s": "CPU:0"})),
         ("`saver.save` writes a **checkpoint** (`.index` and `.data`)", Program("restored and initialized")),
+        ("`global_step=100` adds `-100` to the names", Program("restored and initialized")),
+        ("The file called `checkpoint` names the newest", Program("restored and initialized")),
+        ("`saver.save` fetches `save/control_dependency`", Program("restored and initialized")),
         (
             "a variable that the checkpoint does not have cannot be restored",
             Program("restored and initialized"),
@@ -684,6 +694,8 @@ NO_CLAIMS = {
         "To see that, create a machine",
         "`tf.place(..., on_error",
         "`no_such_cpu` requested a CPU",
+        "Here you can apply the rules so far",
+        "`/gpu:2` does not exist on this machine",
         "`update` requested the GPU",
         "`doubled` is not tied",
         "Some operations never reach the placer.",

@@ -159,7 +159,10 @@ def test_a_second_session_that_chooses_another_gpu_is_told(run_program):
     with pytest.warns(UserWarning, match="visible_device_list") as warned:
         run = run_program(TWO_LISTS, "4x Tesla K20m", "1.4")
     text = str(warned[0].message)
-    assert "is on visible GPU 2, of an earlier session on 1 (visible_device_list='1')" in text
+    assert (
+        "is visible GPU 2 in this session, but it was visible GPU 1 in an earlier session (visible_device_list='1')"
+        in text
+    )
     for name in ("session1", "session2"):
         (device,) = gpus(run.names[name])
         assert device.name == f"{LOCAL}/device:GPU:0"

@@ -111,7 +111,7 @@ def test_what_is_refused(nccl):
 def test_one_result_alone_is_an_error_and_the_others_go_on(nccl):
     results = nccl.all_sum(towers([1.0], [2.0]))
     with tf.Session() as sess:
-        with pytest.raises(tf.errors.UnimplementedError, match="2 ops of a collective have to run together"):
+        with pytest.raises(tf.errors.UnimplementedError, match="2 ops of a collective must run together"):
             sess.run(results[0])
         assert [one.tolist() for one in sess.run(results)] == [[3], [3]]
 

@@ -33,3 +33,8 @@ def test_every_class_is_given_to_something():
 def test_both_themes_have_the_same_colours():
     themes = RULES["colours"]["themes"]
     assert list(themes["light"]) == list(themes["dark"])
+
+
+def test_texts_in_several_colours_follow_the_theme():
+    for rules in re.findall(r"^.*g\.\S+ text\[fill.*$", TEXT, re.MULTILINE):
+        assert rules.replace(" text[", " tspan[") in TEXT

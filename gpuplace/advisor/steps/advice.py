@@ -16,6 +16,7 @@ from gpuplace.advisor.steps.candidates import own_nodes
 from gpuplace.advisor.steps.moves import Move, moves_of
 from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, graph_def_with_requests, place_choice
 from gpuplace.advisor.steps.scope_rules import Rules, device_function, python_text, scope_rules
+from gpuplace.advisor.steps.searched_choice import SAME, program_choice
 from gpuplace.advisor.steps.step_problem import step_problem
 from gpuplace.advisor.steps.tradeoff import (
     NamedChoice,
@@ -33,8 +34,6 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.typing import DataFrame, Findings
 from gpuplace.why.placement import Placement
 
-SAME = 1e-3
-"""Relative difference below which objectives count as equal."""
 TABLES = ("nodes", "moves", "devices")
 """Tables of `Advice.frame` and `Advice.rows`."""
 MOST_MOVES = 24
@@ -153,8 +152,7 @@ class Advice:
         """The objective of the unchanged program; infinite if TensorFlow cannot place it, or if it does not fit."""
         if self._case.baseline is None:
             return math.inf
-        stays = np.full_like(self._choice.device_of, -1)
-        current = place_choice(self._case, stays)
+        current = program_choice(self._case)
         is_short = current.score.missing and current.estimate.memory.fits is False
         return math.inf if is_short else current.score.value
 
@@ -223,9 +221,12 @@ class Advice:
     ) -> Tradeoff:
         """Return the trade-off of time and memory: placements of the step from the fastest to the smallest.
 
+        The fastest and the smallest are at least as good as what `gpuplace.advise` recommends for ``"step_time"`` and
+        ``"memory"`` with the same `steps` and `seed`.
+
         Args:
             limits: number of memory limits to search between the two.
-            seconds: duration of all searches together.
+            seconds: duration of all searches together, in equal parts.
             seed: seed of the random numbers, at least 0.
             steps: number of choices to try per search, instead of a duration; equal numbers and seeds give equal
                 points.
@@ -235,12 +236,10 @@ class Advice:
         """
         check_numbers(seconds, steps, seed)
         if limits < 0:
-            raise InvalidArgumentError.of(f"limits must be an integer of at least 0; got {limits}")
+            raise InvalidArgumentError.of(f"limits must be a non-negative integer; got {limits}")
         fixed_choices = [NamedChoice("advised" if self.has_gain else "as it is", self._choice)]
         if self.has_gain and self._case.baseline is not None:
-            fixed_choices.insert(
-                0, NamedChoice("as it is", place_choice(self._case, np.full_like(self._choice.device_of, -1)))
-            )
+            fixed_choices.insert(0, NamedChoice("as it is", program_choice(self._case)))
         all_choices = tradeoff_choices(self._case, fixed_choices, limits, seconds, seed, steps)
         times, sizes = (
             [choice.placed.estimate.step_time for choice in all_choices],
@@ -416,14 +415,14 @@ class Advice:
         elif math.isfinite(self.gap):
             text += f"; no placement can be below {self.shown(self.bound)}"
         if self.fits is None:
-            text += f"; whether it fits is not known: {self.estimate.memory.unknown}"
+            text += f"; it is unknown whether it fits: {self.estimate.memory.unknown}"
         elif not self.fits:
             short = [use for use in self.estimate.memory.devices if use.short]
             where = ", ".join(
                 f"{size_text(use.short)} on {use.device.rpartition('device:')[2]}" for use in short
             )
             missing = size_text(sum(use.short for use in short))
-            text += f"; it does not fit: {missing} of memory are missing ({where})"
+            text += f"; it does not fit: it is {missing} short of memory ({where})"
         return f"{text}."
 
     @with_safe_text

@@ -17,7 +17,6 @@ estimate. The unchanged program is a candidate too, so the recommendation is nev
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -26,37 +25,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.split_search import check_numbers
-from gpuplace.advisor.steps.advice import SAME, Advice
+from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.candidates import candidates_of, kept_requests, unmet_keeps
 from gpuplace.advisor.steps.choice_scores import OBJECTIVES, ChoiceScorer
-from gpuplace.advisor.steps.device_labels import FINAL, LOSSLESS, relabelled
-from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
-from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, is_predicted, place_choice
+from gpuplace.advisor.steps.placed_choice import Case, is_predicted
+from gpuplace.advisor.steps.searched_choice import JUDGED, program_choice, searched_choice
 from gpuplace.advisor.steps.step_problem import step_bound
-from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch
+from gpuplace.advisor.steps.step_search import Budget, SearchProgress
 from gpuplace.advisor.steps.units import units_of
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate, estimate_placed
 from gpuplace.cost.memory.step_memory import memory_limits
-from gpuplace.errors import InvalidArgumentError, OpError
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.runtime.session.place import place
 from gpuplace.typing import ConfigLike, ConfigProto, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
 
 Ints = NDArray[np.int64]
-_JUDGED = 0.08
-"""Minimum fraction of the time that is left for the final estimates."""
-_SEARCHED = 0.87
-"""Fraction of the remaining time for the search; the rest is for choices with fewer moves."""
-_FIRST = 0.5
-"""Fraction of the time for fewer moves after which identical devices are exchanged."""
-_AFTER_STOP = 0.5
-"""Seconds for choices with fewer moves after Ctrl-C."""
 _NO_TIME = "There was no time to try another placement. More seconds may find a better one."
 _ASSUMED = 3
 """Number of assumptions about sizes and loops that are listed."""
-_SIMPLIFIED = 60
-"""Number of moves tested for whether they can be left out."""
 
 
 def advise(
@@ -123,15 +111,15 @@ def advise(
     case, bound, notes = _case(graph, machine, objective, keep, config, release, part, options, cost_model)
     scorer = case.scorer
     # The final placement and estimate take as long as the first ones did.
-    budget.leave(max(_JUDGED * seconds, time.perf_counter() - budget.begin))
+    budget.leave(max(JUDGED * seconds, time.perf_counter() - budget.begin))
     is_running = bool((scorer.step.node_runs > 0).any())
     if scorer.units.is_free.any() and is_running:
-        best, search_bound, tried = _searched(case, budget, seed, progress)
+        best, search_bound, tried = searched_choice(case, budget, seed, progress)
         bound = max(bound, search_bound)
         if tried < 2 and budget.steps is None and not budget.was_stopped:
             notes.append(_NO_TIME)
     else:
-        best = _program_choice(case)
+        best = program_choice(case)
         notes.append(
             _nothing_to_choose(case)
             if not scorer.units.is_free.any()
@@ -154,7 +142,7 @@ def check_request(objective: str, seconds: float, steps: int | None, seed: int) 
     """
     if objective not in OBJECTIVES:
         raise InvalidArgumentError.of(
-            f"There is no objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
+            f"Unknown objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
         )
     check_numbers(seconds, steps, seed)
 
@@ -204,10 +192,7 @@ def _case(
         for name, (_, limit) in memory_limits(candidates.placement).items()
     }
     scorer = ChoiceScorer(step, candidates, units, objective, limits, stay, kept)
-    case = Case(original, baseline, scorer, kept)
-    if objective == "memory":
-        scorer.measure_memory()
-    return case, step_bound(scorer), notes
+    return Case(original, baseline, scorer, kept), step_bound(scorer), notes
 
 
 def _current_devices(candidates: Any, original: Placement) -> Ints:
@@ -216,88 +201,6 @@ def _current_devices(candidates: Any, original: Placement) -> Ints:
     current[candidates.group] = original.devices
     is_allowed = candidates.allowed[np.arange(len(current)), current]
     return np.where(is_allowed, current, candidates.default)
-
-
-def _program_choice(case: Case) -> PlacedChoice:
-    """Return the choice that leaves the program unchanged."""
-    return place_choice(case, np.full(len(case.scorer.units.names), -1, dtype=np.int64))
-
-
-def _searched(
-    case: Case,
-    budget: Budget,
-    seed: int,
-    progress: Callable[[SearchProgress], None] | None,
-) -> tuple[PlacedChoice, float, int]:
-    """Search, and return the best choice by its final estimate, the lower bound of the search, and the choices tried.
-
-    The choice is the unchanged program if nothing is better.
-    """
-    search = StepSearch(case.scorer, budget, _SEARCHED, seed, progress)
-    elite = search.run()
-    until = budget.end
-    if budget.was_stopped:
-        until = min(until, time.perf_counter() + _AFTER_STOP)
-    best = unchanged = _program_choice(case)
-    for number, (_, device_of) in enumerate(elite):
-        try:
-            if number == 0:
-                placed = _with_fewer_moves(case, device_of, until)
-            else:
-                placed = place_choice(case, relabelled(case.scorer, device_of, FINAL, until))
-        except OpError:  # lowering makes this placement impossible; try the next choice
-            continue
-        if _is_better(placed, best):
-            best = placed
-        if best is not unchanged and not best.score.missing or time.perf_counter() > until:
-            break
-    return _best_of(case, best, search.published_choices, until), search.bound, case.scorer.tried
-
-
-def _with_fewer_moves(case: Case, device_of: Ints, until: float) -> PlacedChoice:
-    """Estimate a choice without moves that save next to nothing, and with other labels of identical devices."""
-    now = time.perf_counter()
-    halfway = until if math.isinf(until) else now + _FIRST * (until - now)
-    enough = case.scorer.score(device_of).value * (1 + GIVEN_UP)
-    fewer = simplified(case.scorer, device_of, enough, _SIMPLIFIED, halfway)
-    return with_other_labels(case, fewer, enough, until)
-
-
-def with_other_labels(case: Case, device_of: Ints, enough: float, until: float) -> PlacedChoice:
-    """Estimate a choice with the labels of identical devices that move the fewest nodes.
-
-    Args:
-        case: the step.
-        device_of: [units] device positions; -1 for units that stay.
-        enough: objective, by the choice's own labels, that is good enough to leave out moves.
-        until: time limit, by ``time.perf_counter``.
-    """
-    scorer = case.scorer
-    by_labels = relabelled(scorer, device_of, FINAL, until)
-    enough += scorer.score(by_labels).value - scorer.score(device_of).value
-    fewer = simplified(scorer, by_labels, enough, _SIMPLIFIED, until)
-    return place_choice(case, relabelled(scorer, fewer, LOSSLESS, until))
-
-
-def _best_of(case: Case, best: PlacedChoice, choices: list[Ints], until: float) -> PlacedChoice:
-    """Return the better of a choice and a published placer's."""
-    scorer = case.scorer
-    for device_of in sorted(choices, key=lambda choice: scorer.score(choice).value):
-        if scorer.score(device_of).value >= best.score.value and not best.score.missing:
-            break
-        try:
-            placed = place_choice(case, relabelled(scorer, device_of, LOSSLESS, until))
-        except OpError:
-            continue
-        if (placed.score.missing, placed.score.value) < (best.score.missing, best.score.value):
-            best = placed
-    return best
-
-
-def _is_better(new: PlacedChoice, old: PlacedChoice) -> bool:
-    if new.score.missing != old.score.missing:
-        return new.score.missing < old.score.missing
-    return new.score.value < old.score.value * (1 - SAME)
 
 
 def _nothing_to_choose(case: Case) -> str:

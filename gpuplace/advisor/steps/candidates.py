@@ -181,7 +181,7 @@ def _check_kept(free: Placement, kept: Mapping[int, str]) -> None:
             raise InvalidArgumentError.of(
                 f"keep contradicts itself: it puts {name} on '{text}', and {free.graph.names[others[0]]}, which must "
                 f"be on the same device, on '{kept[others[0]]}'",
-                hint="give one device for both, or only one of them in keep",
+                hint="give both nodes the same device, or leave one of them out of keep",
             )
 
 
@@ -247,7 +247,7 @@ def kept_requests(graph: PlacementGraph, keep: Any, now: Mapping[str, str]) -> d
         pairs = [(choice, None) for choice in keep]
     else:
         raise TypeError(
-            f"keep must be a pattern, a function, several of them or a mapping to devices; got {keep!r}"
+            f"keep must be a pattern, a function, a sequence of these, or a mapping to devices; got {keep!r}"
         )
     for choice, device in pairs:
         chosen = _chosen(graph, choice)

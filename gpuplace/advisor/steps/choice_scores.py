@@ -6,6 +6,7 @@ plan, which does not depend on devices. The final evaluation of the search's res
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -90,22 +91,37 @@ class ChoiceScorer:
         self.step, self.candidates, self.units, self.objective = step, candidates, units, objective
         self.limits = dict(limits)
         self.room = {device: limit * (1 - MARGIN) for device, limit in self.limits.items()}
-        self.tried = 0
-        self._is_measured = False
         self.clock = step_clock(step)
         """Clock of the step, on any devices."""
         self._group = candidates.group[step.part.nodes]
         self.unit = units.of_group[self._group]
         """[nodes of the step] unit of each."""
-        self._score_of: dict[bytes, Score] = {}
-        self._node_bytes: NDArray[np.float64] | None = None
         self._prepare_memory()
+        self._reset()
+
+    def unused(self, objective: str) -> ChoiceScorer:
+        """Return a scorer of the same step that has evaluated nothing yet.
+
+        Args:
+            objective: one of `OBJECTIVES`.
+        """
+        scorer = copy.copy(self)
+        scorer.objective, scorer.room = objective, dict(self.room)
+        scorer._reset()
+        return scorer
+
+    def _reset(self) -> None:
+        """Drop all results: cached scores, and the calibration of the memory estimate."""
+        self.tried = 0
         self.scale = 1.0
         """Ratio of the allocator's memory to the rough estimate."""
-
-    def forget(self) -> None:
-        """Drop cached scores, because limits or the objective have changed."""
-        self._score_of = {}
+        self._is_measured = False
+        self._score_of: dict[bytes, Score] = {}
+        self._node_bytes: NDArray[np.float64] | None = None
+        if (
+            self.objective == "memory"
+        ):  # other searches calibrate after their first results, because it takes long
+            self.measure_memory()
 
     def homes(self, device_of: Ints) -> Ints:
         """Return [groups] the device of each group for given unit devices; -1 in `device_of` leaves a unit alone.

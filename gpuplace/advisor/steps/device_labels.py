@@ -59,7 +59,7 @@ LOSSLESS = Allowance(0.0, 0.0)
 """For a choice whose objective must not get worse."""
 
 
-def relabelled(scorer: ChoiceScorer, device_of: Ints, allowance: Allowance, until: float) -> Ints:
+def relabeled(scorer: ChoiceScorer, device_of: Ints, allowance: Allowance, until: float) -> Ints:
     """Return a choice with identical devices exchanged so that as few nodes as possible move.
 
     Args:

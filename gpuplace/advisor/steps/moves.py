@@ -172,7 +172,7 @@ def _reason(scorer: ChoiceScorer, whole: _Facts, without: _Facts, members: Ints,
     worse = []
     missing = without.score.missing - whole.score.missing
     if missing > 0:
-        worse.append(f"{size_text(missing)} of memory would be missing")
+        worse.append(f"the step would be {size_text(missing)} short of memory")
     staying_seconds, moving_seconds = (
         float(without.seconds[members].sum()),
         float(whole.seconds[members].sum()),
@@ -182,13 +182,13 @@ def _reason(scorer: ChoiceScorer, whole: _Facts, without: _Facts, members: Ints,
         and staying_seconds - moving_seconds > _LEAST * total
     ):
         worse.append(
-            f"its kernels would take {seconds_text(staying_seconds)}, not {seconds_text(moving_seconds)}"
+            f"its kernels would take {seconds_text(staying_seconds)} instead of {seconds_text(moving_seconds)}"
         )
     busiest = max(without.busy.items(), key=lambda item: (item[1], -item[0]), default=None)
     most = max(whole.busy.values(), default=0.0)
     if busiest is not None and busiest[1] - most > _LEAST * total:
         worse.append(
-            f"{labels[busiest[0]]} would compute for {seconds_text(busiest[1])}, not {seconds_text(most)} at the most"
+            f"{labels[busiest[0]]} would compute for {seconds_text(busiest[1])} instead of at most {seconds_text(most)}"
         )
     extra = without.copied - whole.copied
     if extra > 0 and (extra > _LEAST * max(whole.copied, 1.0)):

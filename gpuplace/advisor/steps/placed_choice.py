@@ -7,7 +7,7 @@ The rough memory estimate suffices if GPUs are far from full; otherwise each sim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,16 @@ def place_choice(case: Case, device_of: Ints) -> PlacedChoice:
     return PlacedChoice(device_of, tuple(requests), placement, step, _score(scorer, step))
 
 
+def rescored(case: Case, placed: PlacedChoice) -> PlacedChoice:
+    """Return a placed choice with the score of the case's own objective.
+
+    Args:
+        case: the step.
+        placed: choice of the same step, scored by any objective.
+    """
+    return replace(placed, score=_score(case.scorer, placed.estimate))
+
+
 def is_predicted(scorer: ChoiceScorer, step: StepEstimate) -> bool:
     """Whether the allocators' peaks are known; they are unknown if a variable has no initial value.
 
@@ -143,7 +153,8 @@ def graph_def_with_requests(placement: Placement, requests: Mapping[str, str]) -
         graph_def.CopyFrom(source.model.graph_def(source.part, placement.placer.catalogue))
     else:
         raise InvalidArgumentError.of(
-            "The placement contains no graph that can be written", hint="place a Graph, a GraphDef or a file"
+            "The placement was not made from a graph that can be exported",
+            hint="place a Graph, a GraphDef or a file",
         )
     for node in graph_def.node:
         requested = requests.get(node.name)

@@ -109,7 +109,7 @@ def _colocated(original: Placement) -> NDArray[np.bool_]:
 
 
 def device_by(rules: Mapping[str, str | None], name: str) -> str | None:
-    """Return the device that rules give an op.
+    """Return the device that rules assign to an op.
 
     >>> rules = {"tower_1": "/gpu:1", "tower_1/x": "/cpu:0"}
     >>> device_by(rules, "tower_1/fc/w"), device_by(rules, "tower_1/x"), device_by(rules, "loss")

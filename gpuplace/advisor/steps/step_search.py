@@ -24,7 +24,7 @@ from gpuplace.advisor.problem import Problem, checked
 from gpuplace.advisor.solve import Progress, solve
 from gpuplace.advisor.split_search import is_compiled, is_countable, split_count
 from gpuplace.advisor.steps.choice_scores import ChoiceScorer, Score
-from gpuplace.advisor.steps.device_labels import MIDWAY, relabelled
+from gpuplace.advisor.steps.device_labels import MIDWAY, relabeled
 from gpuplace.advisor.steps.initial_choices import first_choices, homes_of_variables, published_choices
 from gpuplace.advisor.steps.step_problem import (
     StepProblem,
@@ -65,7 +65,7 @@ _ENDS = 2.0
 """Relative time for the coarsest and the finest level of the search in numbers."""
 _MEANWHILE = 0.2
 """Seconds for which regions are moved between two polls of the compiler."""
-_RELABELLED = 0.04
+_RELABELED = 0.04
 """Fraction of the time for exchanging identical devices after each search in numbers."""
 _PATIENCE = 60
 """Consecutive changes without improvement after which the search returns to the best choice."""
@@ -360,12 +360,12 @@ class StepSearch:
     def _relabel(self) -> None:
         """Exchange identical devices so that the best choices move few nodes, and continue from there."""
         now = time.perf_counter()
-        until = math.inf if self.budget.steps is not None else now + _RELABELLED * self.budget.seconds
+        until = math.inf if self.budget.steps is not None else now + _RELABELED * self.budget.seconds
         choices, self.elite = self.elite, []
         tried = self.scorer.tried
         for number, (_, device_of) in enumerate(choices):
             is_near = number < _PROMISING
-            self._consider(relabelled(self.scorer, device_of, MIDWAY, until) if is_near else device_of)
+            self._consider(relabeled(self.scorer, device_of, MIDWAY, until) if is_near else device_of)
         self.scorer.tried = tried  # relabeling must not count against `steps`
 
     def _bounds_hold(self) -> bool:

@@ -1,23 +1,24 @@
 """Trade-off of time and memory: placements of a step, none of which is both faster and smaller than another.
 
-The search looks for the fastest placement, then for the smallest, and in between for the fastest within each of several
-memory limits that apply to every device. The final figures are those of each placement's own estimate.
+The two ends, the fastest placement and the smallest, are searched as `gpuplace.advise` searches them. Between them, the
+search looks for the fastest placement within each of several memory limits that apply to every device; it begins with
+the placements so far. The final figures are those of each placement's own estimate.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.choice_scores import ChoiceScorer
-from gpuplace.advisor.steps.device_labels import FINAL, relabelled
-from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, place_choice
+from gpuplace.advisor.steps.device_labels import FINAL, relabeled
+from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, place_choice, rescored
+from gpuplace.advisor.steps.searched_choice import JUDGED, searched_choice
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.cost.memory.step_memory import fullest
 from gpuplace.cost.sentences import seconds_text, size_text
@@ -92,8 +93,8 @@ class Tradeoff:
         return "\n".join([self.text, *(self._line(point) for point in self.points)])
 
     def _line(self, point: TradeoffPoint) -> str:
-        more = "" if point.is_best else "; another is as quick and smaller, or quicker and as small"
-        more += {True: "", False: "; it does not fit", None: "; whether it fits is not known"}[point.fits]
+        more = "" if point.is_best else "; another placement is faster or smaller, and not worse otherwise"
+        more += {True: "", False: "; it does not fit", None: "; it is unknown whether it fits"}[point.fits]
         return f"{point.name}: {_costs(point)}{more}."
 
     @property
@@ -102,7 +103,7 @@ class Tradeoff:
         best = self.best
         first, last = best[0], best[-1]
         if len(best) == 1:
-            return f"One placement is the quickest and the smallest: {_costs(first)} on the fullest device."
+            return f"One placement is fastest and smallest: {_costs(first)} on the fullest device."
         return f"From {_costs(last)} on the fullest device to {_costs(first)}."
 
     @with_safe_text
@@ -147,29 +148,35 @@ def tradeoff_choices(
 
     budgets: list[Budget] = []
 
-    def search(name: str, objective: str, room: float | None) -> None:
-        if any(budget.was_stopped for budget in budgets):  # Ctrl-C ends them all
-            return
-        scorer = _limited(case.scorer, objective, room)
-        initial = [choice.placed.device_of for choice in choices]
-        budget = Budget(seconds / (count + 2), steps)
-        budgets.append(budget)
-        for _, device_of in StepSearch(scorer, budget, seed=seed, initial_choices=initial).run()[:_JUDGED]:
-            try:
-                choices.append(
-                    NamedChoice(name, place_choice(case, relabelled(scorer, device_of, FINAL, math.inf)))
-                )
-            except OpError:  # a placement that lowering makes impossible
-                continue
+    def next_budget() -> Budget | None:
+        if any(budget.was_stopped for budget in budgets):  # Ctrl-C ends all searches
+            return None
+        budgets.append(Budget(seconds / (count + 2), steps))
+        return budgets[-1]
 
-    search("the fastest", "step_time", None)
-    search("the smallest", "memory", None)
+    for name, objective in (("the fastest", "step_time"), ("the smallest", "memory")):
+        if budget := next_budget():
+            budget.leave(JUDGED * budget.seconds)
+            # Without initial choices, the search is that of `advise`, and so is its result.
+            end = replace(case, scorer=case.scorer.unused(objective))
+            placed, _, _ = searched_choice(end, budget, seed, None)
+            choices.append(NamedChoice(name, rescored(case, placed)))
     sizes = [peak_of(choice.placed) for choice in choices]
     quickest = min(choices, key=lambda choice: choice.placed.estimate.step_time)
     low, high = min(size for size in (*sizes, math.inf) if size is not None), peak_of(quickest.placed)
-    if high is not None and high > low * (1 + _SAME):
-        for room in np.linspace(high, low, count + 2)[1:-1].tolist():
-            search(f"at most {size_text(room)}", "step_time", room)
+    if high is None or high <= low * (1 + _SAME):
+        return choices
+    for room in np.linspace(high, low, count + 2)[1:-1].tolist():
+        if budget := next_budget():
+            scorer = _limited(case.scorer, room)
+            initial = [choice.placed.device_of for choice in choices]
+            elite = StepSearch(scorer, budget, seed=seed, initial_choices=initial).run()
+            for _, device_of in elite[:_JUDGED]:
+                try:
+                    placed = place_choice(case, relabeled(scorer, device_of, FINAL, math.inf))
+                except OpError:  # a placement that lowering makes impossible
+                    continue
+                choices.append(NamedChoice(f"at most {size_text(room)}", placed))
     return choices
 
 
@@ -178,14 +185,11 @@ def peak_of(choice: PlacedChoice) -> float | None:
     return fullest(choice.estimate.peak_memory)
 
 
-def _limited(scorer: ChoiceScorer, objective: str, room: float | None) -> ChoiceScorer:
-    """Return a scorer of the same step with another objective and a memory limit for every device."""
-    limited = copy.copy(scorer)
-    limited.objective, limited.tried, limited.room = objective, 0, dict(scorer.room)
-    limited.forget()
-    if room is not None:
-        for device in range(len(scorer.candidates.placement.device_set)):
-            limited.room[device] = min(room, limited.room.get(device, room))
+def _limited(scorer: ChoiceScorer, room: float) -> ChoiceScorer:
+    """Return a scorer of the step time with a memory limit for every device."""
+    limited = scorer.unused("step_time")
+    for device in range(len(scorer.candidates.placement.device_set)):
+        limited.room[device] = min(room, limited.room.get(device, room))
     return limited
 
 

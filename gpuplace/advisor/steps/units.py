@@ -122,7 +122,7 @@ def units_of(candidates: Candidates, step: StepEstimate) -> Units:
             heaviest[own] = weight
             key[own] = forward_name(name)
         keeps[own] |= is_variable
-    _join_neighbours(key, group, part.graph, keeps)
+    _join_neighbors(key, group, part.graph, keeps)
     kernels = gradient_units(part.graph, group, weights, keeps)
     names: dict[str, int] = {}
     ops: dict[str, str] = {}
@@ -141,7 +141,7 @@ def units_of(candidates: Candidates, step: StepEstimate) -> Units:
     return Units(tuple(names), of, of_group, is_free, has_variable, _regions(tuple(names), of, is_free))
 
 
-def _join_neighbours(key: list[str | None], group: Ints, graph: PlacementGraph, keeps: list[bool]) -> None:
+def _join_neighbors(key: list[str | None], group: Ints, graph: PlacementGraph, keeps: list[bool]) -> None:
     """Merge groups into the unit of their only consumer: constants, gradient sums for a variable's update, ..."""
     src, dst = graph.src.tolist(), graph.dst.tolist()
     is_data = (graph.src_output != CONTROL).tolist()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         polygamma,
         zeta,
     )
-    from gpuplace.tf1.math.neighbours import nextafter
+    from gpuplace.tf1.math.neighbors import nextafter
 else:  # imported on first use
     __getattr__ = _lazy_names(
         __name__,
@@ -47,7 +47,7 @@ else:  # imported on first use
             "gpuplace.tf1.math.incomplete": """
                 betainc igamma igammac polygamma zeta bessel_i0 bessel_i0e bessel_i1 bessel_i1e
             """,
-            "gpuplace.tf1.math.neighbours": "nextafter",
+            "gpuplace.tf1.math.neighbors": "nextafter",
         },
     )
 

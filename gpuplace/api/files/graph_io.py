@@ -30,7 +30,7 @@ def import_graph_def(
     Args:
         graph_def: a ``GraphDef``.
         input_map: ``"node:output"``, ``"node"`` or ``"^node"`` -> tensor (or operation) to use instead.
-        return_elements: list of names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        return_elements: list of names of nodes (``"a"``) and tensors (``"a:0"``) to return, or None.
         name: prefix of the names; None: ``"import"``; empty: no prefix.
         op_dict: ignored, as in TensorFlow; deprecated.
         producer_op_list: ignored, since the attributes that newer releases added and their defaults are known.

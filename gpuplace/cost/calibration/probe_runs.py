@@ -164,7 +164,7 @@ def _tensorflow(
                     return line.strip()
                 errors.seek(0)
                 error_lines = errors.read().strip().splitlines()
-                raise _fails(python, error_lines[-1] if error_lines else f"it ended with {process.wait()}")
+                raise _fails(python, error_lines[-1] if error_lines else f"exit status {process.wait()}")
 
             def run(name: str) -> tuple[float, RunMetadata]:
                 print(name, file=requests, flush=True)
@@ -192,6 +192,6 @@ def _write(probe: BuiltProbe, path: Path) -> None:
 
 def _fails(python: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(
-        f"TensorFlow cannot be run with {python!r}: {why}",
-        hint="give the path of a Python interpreter in which `import tensorflow` works, release 1.15 or later",
+        f"{python!r} cannot run TensorFlow: {why}",
+        hint="give the path of a Python interpreter that can import TensorFlow 1.15 or later",
     )

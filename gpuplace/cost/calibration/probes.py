@@ -400,8 +400,8 @@ def _attention(batch: int, length: int, width: int, heads: int) -> list[Any]:
     query, key, value = (headed(_dense(x, width)) for _ in range(3))
     mixed = matmul(softmax(matmul(query, key, transpose_b=True) * 0.25), value)
     joined = _dense(reshape(transpose(mixed, [0, 2, 1, 3]), [batch * length, width]), width) + x
-    centred = joined - reduce_mean(joined, 1, keepdims=True)
-    normal = centred / sqrt(reduce_mean(square(centred), 1, keepdims=True) + 1e-6)
+    centerd = joined - reduce_mean(joined, 1, keepdims=True)
+    normal = centerd / sqrt(reduce_mean(square(centerd), 1, keepdims=True) + 1e-6)
     return _trained(_entropy(_dense(relu(_dense(normal, 4 * width)), 50)), AdamOptimizer(1e-4))
 
 

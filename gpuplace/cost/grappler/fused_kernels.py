@@ -46,8 +46,8 @@ class _Rules(NamedTuple):
 
 _EARLY_PRODUCTS = WITH_BIASES - {"DepthwiseConv2dNative"}
 _LATER_FUNCTIONS = APPLIED_TO_BIASED | {"LeakyRelu"}
-_NORMALISATIONS = sorted(name for name in BATCH_NORMALIZATIONS if "Grad" not in name)
-_NORMALISED = dict.fromkeys(_NORMALISATIONS, frozenset({"Relu"}))
+_NORMALIZATIONS = sorted(name for name in BATCH_NORMALIZATIONS if "Grad" not in name)
+_NORMALIZED = dict.fromkeys(_NORMALIZATIONS, frozenset({"Relu"}))
 _ON_GPU = _Rules({"Conv2D": frozenset({"Relu"})}, frozenset({"Conv2D"}), is_gpu=True)
 _RULES: Mapping[str, Sequence[_Rules]] = {
     "1.15": [
@@ -58,12 +58,12 @@ _RULES: Mapping[str, Sequence[_Rules]] = {
         _Rules(
             dict.fromkeys(WITH_BIASES, APPLIED_TO_BIASED)
             | {"Conv2D": _LATER_FUNCTIONS, "MatMul": _LATER_FUNCTIONS | {"Tanh", "Sigmoid"}}
-            | _NORMALISED,
+            | _NORMALIZED,
             WITH_BIASES,
             BIAS_ADDITIONS,
             frozenset({"float32", "bfloat16", "float16"}),
         ),
-        _ON_GPU._replace(functions={**_ON_GPU.functions, **_NORMALISED}, large=(0, 1)),
+        _ON_GPU._replace(functions={**_ON_GPU.functions, **_NORMALIZED}, large=(0, 1)),
     ],
 }
 

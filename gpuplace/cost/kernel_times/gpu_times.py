@@ -180,7 +180,7 @@ class KernelTimes:
         return times + rearranging_seconds(works, gpu)
 
     def correction(self, gpu: GPUModel, kind: type) -> Interpolation:
-        """Return the logarithm of a GPU's real over modeled times as a function of the shape.
+        """Return the log ratio of measured to modeled times of a GPU, as a function of the shape.
 
         Args:
             gpu: the GPU.

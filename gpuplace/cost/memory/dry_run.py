@@ -344,7 +344,7 @@ class DryRun:
         size = "the largest possible number" if is_bounded else "1"
         self.assumed[f"Unknown sizes of '{op.name}' ({op.type}) are assumed to be {size}"] = None
         if not is_bounded and device in self.memories and not self.unknown:
-            self.unknown = f"the shape and size of '{op.name}' ({op.type}) are not known"
+            self.unknown = f"the shape and size of '{op.name}' ({op.type}) are unknown"
 
 
 _COPIED_AT_ONCE = 64

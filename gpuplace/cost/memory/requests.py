@@ -67,7 +67,7 @@ class Work:
         self._left -= count
         if self._left < 0:
             raise ResourceExhaustedError.of(
-                f"the step has more than {self._most:,} allocations and nodes in loop iterations",
+                f"the step has more than {self._most:,} allocations and node executions in loops",
                 hint="set smaller trip_counts, or a smaller batch if a loop runs over the batch",
             )
 

@@ -191,7 +191,7 @@ class StepMemory:
             if device in (use.device, short_name(use.device)):
                 return use
         if any(device in (name, short_name(name)) for name in self.limits):
-            raise KeyError(f"the memory of {device} is not known: {self.unknown}")
+            raise KeyError(f"the memory use of {device} is unknown: {self.unknown}")
         raise KeyError(
             f"there is no GPU {device!r}; the GPUs are {', '.join(use.device for use in self.devices) or 'none'}"
         )
@@ -245,7 +245,7 @@ class StepMemory:
                 )
         if self.unknown:
             labels = ", ".join(map(short_name, self.limits))
-            lines.append(f"Whether the step fits on {labels} is not known: {self.unknown}")
+            lines.append(f"It is unknown whether the step fits on {labels}: {self.unknown}")
         return [*lines, *self.assumed]
 
     def by(self, device: str, what: str = "op") -> dict[str, int]:
@@ -293,7 +293,7 @@ class StepMemory:
         others = _of_unknown_size(placement)
         hosts = {name: nbytes for name, nbytes in hosts.items() if name not in others}
         if others:
-            unknown = "The hardware and its memory size are not known."
+            unknown = "The hardware and its memory size are unknown."
             return cls((), hosts, variables, unknown=unknown, limits=dict.fromkeys(others, 0))
         if not limits:
             return cls((), hosts, variables)

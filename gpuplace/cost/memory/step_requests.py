@@ -252,7 +252,7 @@ class StepDryRun:
                 continue
             unknown.add(node)
             if self.devices.get(names[node]) in gpus and op_type not in PASSING_ON:
-                return f"the shape and size of '{names[node]}' ({op_type}) are not known"
+                return f"the shape and size of '{names[node]}' ({op_type}) are unknown"
         return ""
 
     def called(self, label: str, is_kept: bool) -> tuple[str, str]:

@@ -83,8 +83,8 @@ def is_whole(array: Array) -> bool:
     return array.base is None or type(array.base) is not np.ndarray
 
 
-def unfilled_like(value: object) -> Array:
-    """Return a new array like another one, with the same values only if it is small."""
+def unfilled_like(value: Any) -> Any:
+    """Return a new array like a given one, with the same values only if it is small."""
     array = np.asarray(value)
     return np.array(array) if array.nbytes <= SMALL_BYTES else unfilled(array.shape, array.dtype)
 

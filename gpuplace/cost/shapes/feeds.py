@@ -151,7 +151,7 @@ def resolve_feeds(
                 f"Cannot feed value of shape {shape_of(sizes)} for Tensor '{node_name}:{output}', which has shape"
                 f" '{shape_of(declared_sizes)}'",
                 facts=_placeholders(graph, declared),
-                hint="feed a shape that the graph was built for",
+                hint="feed a shape that is compatible with the placeholder",
             )
         merged = shape_of(sizes).merge_with(shape_of(declared_sizes)).sizes
         before = fed.get((node, output))

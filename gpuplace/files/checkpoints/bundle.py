@@ -150,7 +150,7 @@ def _note_slice(entries: dict[bytes, Any], tensor: SavedTensor) -> bytes:
         whole = entries[key] = _entry(tensor.dtype, tensor.shape or ())
     elif whole.dtype != tensor.dtype.as_datatype_enum or _sizes(whole) != tensor.shape:
         raise InvalidArgumentError.of(
-            f"Slices of {tensor.name} are saved with other types or shapes of the whole tensor"
+            f"Saved slices of {tensor.name} disagree about the type or shape of the whole tensor"
         )
     add_extents(whole.slices.add(), tensor.extents)
     return slice_key(tensor.name, tensor.extents)
@@ -200,7 +200,7 @@ def _index(entries: dict[bytes, Any], shards: int) -> bytes:
 
 
 def _content(tensor: SavedTensor) -> list[Any]:
-    """Return the serialised values of a tensor, in pieces."""
+    """Return the serialized values of a tensor, in pieces."""
     dtype = tensor.dtype
     if dtype.name == "string":
         texts = np.asarray(tensor.array, object).reshape(-1).tolist()
@@ -212,7 +212,7 @@ def _content(tensor: SavedTensor) -> list[Any]:
     if not dtype.is_numpy_compatible:
         raise UnimplementedError.of(
             f"A tensor of type {dtype.short_name} cannot be saved: {tensor.name}",
-            hint="save the variables that it is made from",
+            hint="save the variables that it is computed from",
         )
     array = np.ascontiguousarray(tensor.array)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -225,7 +225,7 @@ def _variants(tensor: SavedTensor) -> list[EncodedVariant]:
         if not isinstance(value, EncodedVariant):
             raise UnimplementedError.of(
                 f"A tensor of type variant cannot be saved: {tensor.name} is {type(value).__name__}",
-                hint="save the variables that it is made from",
+                hint="save the variables that it is computed from",
             )
     return values
 
@@ -394,7 +394,7 @@ class Bundle:
         return stored.reshape(shape).astype(dtype.numpy_dtype)
 
     def _bytes(self, entry: Any) -> bytes:
-        """Return the serialised values of an entry."""
+        """Return the serialized values of an entry."""
         path = data_file(self.prefix, entry.shard_id, self.num_shards)
         with with_op_errors(path), open(path, "rb") as file:
             left = os.fstat(file.fileno()).st_size - entry.offset
@@ -505,11 +505,11 @@ def merge_bundles(prefixes: Sequence[str], merged: str) -> None:
         for key, entry in bundle.entries.items():
             if not entry.slices:
                 entry.shard_id += first_shard
-            known = entries.get(key)
-            if known is None:
+            earlier = entries.get(key)
+            if earlier is None:
                 entries[key] = entry
-            elif known.slices and entry.slices and _alike(known, entry):
-                known.slices.extend(entry.slices)
+            elif earlier.slices and entry.slices and _alike(earlier, entry):
+                earlier.slices.extend(entry.slices)
             else:
                 raise InvalidArgumentError.of(
                     f"Duplicate tensor keyed by {key.decode(errors='replace')} encountered, when merging prefix: "

@@ -120,7 +120,7 @@ def resolved(extents: Slice, shape: Sequence[int]) -> Slice:
 
 
 def check_slices(name: str, shape: Sequence[int], stored: Iterable[Slice]) -> None:
-    """Validate what a file says about a tensor.
+    """Validate a tensor's description in a file.
 
     Args:
         name: name of the tensor.
@@ -221,7 +221,8 @@ def assembled(
             array = values(extents)
             if array.shape != tuple(length for _, length in place):
                 raise DataLossError.of(
-                    f"A slice of {name} has the shape {_shape_text(array.shape)}: {slice_text(extents)}",
+                    f"A slice of {name} has shape {_shape_text(array.shape)}, but its extents are"
+                    f" {slice_text(extents)}",
                     hint=WHAT_TO_DO,
                 )
             parts.append((array[indices(common, place)], indices(common, area)))

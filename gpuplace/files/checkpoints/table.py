@@ -186,13 +186,13 @@ def read_table(data: bytes, path: str) -> dict[bytes, bytes]:
     try:
         _, at = _handle(footer, 0)
         index, _ = _handle(footer, at)
-        found: dict[bytes, bytes] = {}
+        entries: dict[bytes, bytes] = {}
         for _, value in _entries(_block(data, index, path)):
             block, _ = _handle(value, 0)
-            found.update(_entries(_block(data, block, path)))
+            entries.update(_entries(_block(data, block, path)))
     except (IndexError, ValueError, struct.error) as error:
         raise damaged("bad entry in block", path, str(error)) from None
-    return found
+    return entries
 
 
 def damaged(sentence: str, path: str, because: str = "") -> DataLossError:

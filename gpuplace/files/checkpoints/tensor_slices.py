@@ -84,7 +84,7 @@ class TensorSlices:
             dtype = dtype_of_number(saved.type)
             known = self._tensors.setdefault(saved.name, _Tensor(dtype, shape, {}))
             if (known.dtype, known.shape) != (dtype, shape):
-                raise damaged(f"Shards do not agree on type and shape of {saved.name}", path)
+                raise damaged(f"Shards disagree about the type or shape of {saved.name}", path)
             slices = [extents_of(message) for message in saved.slice]
             check_slices(saved.name, shape, slices)
             known.slices.update(dict.fromkeys(slices, table))
@@ -189,7 +189,7 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
     head = SavedTensorSlices()
     head.meta.versions.producer = _VERSION
     entries: dict[bytes, bytes] = {}
-    known: dict[str, Any] = {}
+    metas: dict[str, Any] = {}
     for tensor in tensors:
         shape = tensor.array.shape if tensor.shape is None else tensor.shape
         extents = full_slice(len(shape)) if tensor.shape is None else tensor.extents
@@ -198,9 +198,9 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
             raise InvalidArgumentError.of(
                 f"Adding duplicate key: {tensor.name}", hint="give each variable a unique name"
             )
-        meta = known.get(tensor.name)
+        meta = metas.get(tensor.name)
         if meta is None:
-            meta = known[tensor.name] = head.meta.tensor.add(
+            meta = metas[tensor.name] = head.meta.tensor.add(
                 name=tensor.name, type=tensor.dtype.as_datatype_enum
             )
             meta.shape.SetInParent()
@@ -208,7 +208,7 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
                 meta.shape.dim.add(size=size)
         elif tuple(dim.size for dim in meta.shape.dim) != tuple(shape):
             raise InvalidArgumentError.of(
-                f"Slices of {tensor.name} are saved with other shapes of the whole tensor"
+                f"Saved slices of {tensor.name} disagree about the shape of the whole tensor"
             )
         message = TensorSlice()
         add_extents(message, extents)

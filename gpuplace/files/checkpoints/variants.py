@@ -29,14 +29,14 @@ class EncodedVariant:
     type_name: str
     """Type of the value."""
     metadata: bytes
-    """Serialised content."""
+    """Serialized content."""
 
 
 def encoded_variants(values: Sequence[EncodedVariant]) -> tuple[bytes, int]:
-    """Serialise values; return the bytes and their checksum.
+    """Serialize values; return the bytes and their checksum.
 
     Args:
-        values: values to serialise.
+        values: values to serialize.
     """
     from gpuplace.files.checkpoints.messages import VariantTensorDataProto
 
@@ -52,10 +52,10 @@ def encoded_variants(values: Sequence[EncodedVariant]) -> tuple[bytes, int]:
 
 
 def decoded_variants(data: bytes, count: int) -> tuple[list[EncodedVariant], int]:
-    """Parse serialised values; return them and the checksum of all.
+    """Parse serialized values; return them and the checksum of all.
 
     Args:
-        data: serialised values.
+        data: serialized values.
         count: number of values.
 
     Raises:
@@ -63,7 +63,7 @@ def decoded_variants(data: bytes, count: int) -> tuple[list[EncodedVariant], int
     """
     from gpuplace.files.checkpoints.messages import DecodeError, VariantTensorDataProto
 
-    found, at, checksum = [], 0, 0
+    values, at, checksum = [], 0, 0
     for _ in range(count):
         try:
             length, at = read_varint(data, at)
@@ -79,7 +79,7 @@ def decoded_variants(data: bytes, count: int) -> tuple[list[EncodedVariant], int
                 f"The checksum after length does not match: expected {unmask(expected)} but got {checksum}"
             )
         checksum = crc32c(stored, checksum)
-        found.append(EncodedVariant(message.type_name, message.metadata))
+        values.append(EncodedVariant(message.type_name, message.metadata))
     if at != len(data):
         raise ValueError(f"{len(data) - at} extra bytes after the values")
-    return found, checksum
+    return values, checksum

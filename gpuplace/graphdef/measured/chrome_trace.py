@@ -105,7 +105,7 @@ class _Reader:
             op_end_rel_micros=lasted,
             all_end_rel_micros=lasted,
         )
-        found = {
+        edges = {
             tensor: text
             for last in {
                 start + lasted - 1,
@@ -113,7 +113,7 @@ class _Reader:
             }  # TensorFlow's and our zero-length events
             for tensor, text in self.outputs.get((device.device, event["tid"], last), {}).items()
         }
-        for tensor, text in found.items():
+        for tensor, text in edges.items():
             if tensor != name and tensor.rpartition(":")[0] != name:
                 continue
             memory = node.output.add(

@@ -127,7 +127,7 @@ def step_of_profile_trace(events: list[Any]) -> Any:
                 threads[key] = name
     if not places:
         return None
-    found: dict[tuple[Any, Any], list[_Event]] = {}
+    by_lane: dict[tuple[Any, Any], list[_Event]] = {}
     for number, event in enumerate(events):
         try:
             if event.get("ph") == "X" and str(event["pid"]) in places:
@@ -135,10 +135,10 @@ def step_of_profile_trace(events: list[Any]) -> Any:
                 start, lasted = (round(float(event[key]) * 1000) for key in ("ts", "dur"))
                 name = stats.get("long_name", event["name"])
                 key = str(event["pid"]), str(event["tid"])
-                found.setdefault(key, []).append(_Event(str(name), start, lasted, stats))
+                by_lane.setdefault(key, []).append(_Event(str(name), start, lasted, stats))
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"event {number} of the trace is incomplete: {error!r}") from None
-    return _step(_Row(places[key[0]], threads.get(key, ""), here) for key, here in found.items())
+    return _step(_Row(places[key[0]], threads.get(key, ""), here) for key, here in by_lane.items())
 
 
 def _rows_of_planes(space: Any) -> Iterator[_Row]:
@@ -162,7 +162,7 @@ def _rows_of_planes(space: Any) -> Iterator[_Row]:
 
 
 def _stats(stats: Iterable[Any], names: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """Return name and value of an event's statistics, except numbers, as text."""
+    """Return the name and value of each of an event's statistics, except numbers, as text."""
     for stat in stats:
         kind = stat.WhichOneof(_VALUE)
         if kind is not None:

@@ -71,9 +71,9 @@ def load_run_metadata(path: str | os.PathLike[str]) -> RunMetadata:
         except (DecodeError, UnicodeDecodeError, RecursionError, text_format.ParseError) as error:
             because.append(f"{kind.DESCRIPTOR.name}: {str(error)[:200]}")
             continue
-        found = message if kind is RunMetadata else RunMetadata(step_stats=message)
-        if found.step_stats.dev_stats:
-            return found
+        metadata = message if kind is RunMetadata else RunMetadata(step_stats=message)
+        if metadata.step_stats.dev_stats:
+            return metadata
     if len(because) == 2:
         raise DataLossError.of(
             f"Can't parse {path} as RunMetadata or StepStats",

@@ -1,6 +1,6 @@
 """Models from TensorFlow objects in this process: graphs, functions, Keras models, modules, and run metadata.
 
-gpuplace does not import TensorFlow. It recognises objects by their attributes and asks their TensorFlow to save them:
+gpuplace does not import TensorFlow. It recognizes objects by their attributes and asks their TensorFlow to save them:
 
 ===================================  ==================================================================================
 object                               model
@@ -118,7 +118,7 @@ def _exported(save: Callable[[str], None], value: object, load: Callable[[str], 
             raise InvalidArgumentError.of(
                 f"TensorFlow cannot save the {type(value).__name__} '{_name_of(value)}'",
                 facts={"because": str(error).strip().partition("\n")[0]},
-                hint="call a Keras model once, or build it, so that its shapes are known; of a tf.Module, pass "
+                hint="call a Keras model once, or build it, so that its shapes are known; for a tf.Module, pass "
                 "one of its functions: module.fn.get_concrete_function(*arguments)",
             ) from error
         message = load(folder).message

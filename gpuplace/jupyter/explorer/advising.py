@@ -82,7 +82,7 @@ class Advising:
             if not 0 < seconds <= _MOST_SECONDS:
                 self.refused[name] = (
                     value,
-                    f"Give a number of seconds above 0 and up to {_MOST_SECONDS:g}; got {value!r}",
+                    f"Enter a number of seconds greater than 0 and at most {_MOST_SECONDS:g}; got {value!r}",
                 )
             else:
                 self.seconds = seconds

@@ -1,4 +1,4 @@
-"""The card about an op or name scope: its type, its device and the reason, and its neighbours."""
+"""The card about an op or name scope: its type, its device and the reason, and its neighbors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpuplace.views.tables.text import counted
 from gpuplace.web.rules import RULES, words
 from gpuplace.why.terms import TERMS
 
-_NEIGHBOURS: int = RULES["folding"]["neighbours"]
+_NEIGHBORS: int = RULES["folding"]["neighbors"]
 
 
 def box_of_name(drawing: Drawing, view: PlacementView, name: str) -> Box | None:
@@ -64,10 +64,10 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
         "group": [],
         "rule": "",
         "decided_by": "",
-        "inputs": inputs[:_NEIGHBOURS],
-        "more_inputs": max(0, len(inputs) - _NEIGHBOURS),
-        "outputs": outputs[:_NEIGHBOURS],
-        "more_outputs": max(0, len(outputs) - _NEIGHBOURS),
+        "inputs": inputs[:_NEIGHBORS],
+        "more_inputs": max(0, len(inputs) - _NEIGHBORS),
+        "outputs": outputs[:_NEIGHBORS],
+        "more_outputs": max(0, len(outputs) - _NEIGHBORS),
         "toggle": f"c{scope}" if path else "",
         "toggle_text": words("fold", scope=path) if path else "",
     }
@@ -83,12 +83,12 @@ def _explained(explanation: Any) -> dict[str, Any]:
             {
                 "rule": step.rule.value,
                 "note": step.note,
-                "after": [_look(label) for label in step.after[:_NEIGHBOURS]],
+                "after": [_look(label) for label in step.after[:_NEIGHBORS]],
             }
             for step in explanation.steps
         ],
         "remedies": [list(remedy) for remedy in explanation.remedy],
-        "group": [member for member in explanation.group if member != explanation.node][:_NEIGHBOURS],
+        "group": [member for member in explanation.group if member != explanation.node][:_NEIGHBORS],
         "rule": explanation.rule.value if explanation.rule else "",
         "decided_by": explanation.decided_by,
         "because": explanation.because,

@@ -398,7 +398,8 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
             calls = calls_of(self.placement, view_of(self.placement).index[node])
         if not 0 <= number < len(calls):
             raise ValueError(
-                f"{node!r} calls {counted(len(calls), 'function')} that can be opened; there is no number {number}"
+                f"{node!r} calls {counted(len(calls), 'function')} that can be opened, numbered from 0; got "
+                f"{number}"
             )
         self._open(calls[number].function, node)
 

@@ -31,7 +31,7 @@ _NAMES = 12
 _KINDS = 40
 _OF_PARTS = (("tags",), ("signature",), ("functions",), ("clear_devices",))
 """Settings that select the part of the graph, if only these are wrong."""
-_WITHOUT = ("No devices can be made with these settings", "This part of the graph cannot be placed")
+_WITHOUT = ("These settings allow no devices", "This part of the graph cannot be placed")
 """Messages for wrong settings in general, and for those of `_OF_PARTS`."""
 _FIRST = 2
 """Number of remedies offered next to the error; the Errors tab lists all of them."""
@@ -250,9 +250,7 @@ def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], con
     """Return the chain from GPUs to devices (None if the settings allow no devices), and the settings."""
     settings = "\n".join([*(f"{name}={value}" for name, value in environ.items()), config_code])
     if not mapping:
-        message = (
-            "No devices can be made with these settings." if mapping is None else "This machine has no GPU."
-        )
+        message = "These settings allow no devices." if mapping is None else "This machine has no GPU."
         return [text_block(message, "status"), {"kind": "code", "text": settings, "label": "Settings"}]
     rows = [
         [

@@ -70,7 +70,7 @@ def read_parts(source: Any) -> Parts:
         source = parsed(Path(source).read_text(encoding="utf-8"))
     if not isinstance(source, dict) or source.get("gpuplace") != _KIND:
         raise ValueError(
-            'These are not saved settings, which begin with "gpuplace": "explorer". Use a file of `save_settings`.'
+            'These are not saved settings: "gpuplace": "explorer" is missing. Use a file written by `save_settings`.'
         )
     parts = Parts(*(source.get(name, {}) for name in Parts._fields))
     for name, part, allowed in zip(Parts._fields, parts, (_NAMES, LOOK), strict=True):

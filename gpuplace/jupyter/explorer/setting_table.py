@@ -431,5 +431,5 @@ def setting_of(control: str, value: object, settings: Settings) -> tuple[str, An
         return control, value
     name = _OF_CONTROLS.get(base, base)
     if name not in SETTINGS:
-        raise ValueError(f"There is no control {control!r}")
+        raise ValueError(f"Unknown control {control!r}")
     return name, SETTINGS[name].typed(part, value, settings)

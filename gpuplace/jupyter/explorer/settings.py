@@ -205,8 +205,8 @@ _GPU_PARTS = {
 """Setting -> its name in `GPUSettings`."""
 
 
-def checked_order(value: object) -> str:
-    """Return one of `ORDERS`; raises ValueError otherwise."""
+def checked_order(value: Any) -> str:
+    """Return a valid GPU order, one of `ORDERS`; raise ValueError for another value."""
     if value not in ORDERS:
         raise ValueError(f"CUDA_DEVICE_ORDER must be {' or '.join(ORDERS)}, not {value!r}")
     return str(value)
@@ -222,7 +222,7 @@ def checked_visible(value: Any, settings: Settings) -> tuple[int, ...]:
 
 
 def checked_fraction(value: Any) -> float:
-    """Return a memory fraction, a number that is not negative; raises ValueError otherwise.
+    """Return a valid memory fraction; raise ValueError for a value that is not a non-negative number.
 
     >>> checked_fraction("0.4"), checked_fraction("")
     (0.4, 0.0)
@@ -249,7 +249,7 @@ def checked_fetches(value: Any) -> tuple[str, ...]:
 
 
 def checked_feeds(value: Any) -> dict[str, str]:
-    """Return the shapes of feeds, from names and shapes or a text; raises ValueError otherwise.
+    """Return the shapes of feeds, given as a dict or as text; raise ValueError if they are invalid.
 
     >>> checked_feeds("images=64,224,224,3; labels=64"), checked_feeds({"images:0": (64, None)})
     ({'images': '64,224,224,3', 'labels': '64'}, {'images:0': '64,?'})
@@ -280,26 +280,26 @@ def checked_feeds(value: Any) -> dict[str, str]:
 
 
 def checked_requests(value: Any) -> dict[str, str]:
-    """Return device requests, names and devices; raises ValueError otherwise.
+    """Return the requested device of each node name; raise ValueError for an invalid device.
 
     >>> checked_requests({"left": "/gpu:1"}), checked_requests(None)
     ({'left': '/gpu:1'}, {})
     >>> checked_requests({"left": "gpu one"})
     Traceback (most recent call last):
     ...
-    ValueError: The request of 'left' must be a device, for example '/gpu:1'; got 'gpu one'
+    ValueError: The device requested for 'left' must be a device name, such as '/gpu:1'; got 'gpu one'
     """
     requests = {str(name): str(device) for name, device in dict(value or {}).items()}
     for name, device in requests.items():
         if device and parse_name(device) is None:
             raise ValueError(
-                f"The request of {name!r} must be a device, for example '/gpu:1'; got {device!r}"
+                f"The device requested for {name!r} must be a device name, such as '/gpu:1'; got {device!r}"
             )
     return requests
 
 
 def checked_count(value: Any) -> dict[str, int]:
-    """Return ``device_count`` with integers; raises ValueError otherwise.
+    """Return ``device_count`` with integers; raise ValueError for another value.
 
     >>> checked_count({"GPU": "1", "CPU": ""})
     {'GPU': 1}

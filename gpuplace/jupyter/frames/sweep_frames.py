@@ -19,7 +19,7 @@ message        string              message of the error
   ``soft_placed`` (Int64: nodes whose request soft placement dropped), ``warnings`` (Int64: nodes whose request
   TensorFlow overrides with a warning, because their input has another device), ``errors`` (Int64: faults; ``nodes``
   then counts the placed nodes only).
-- ``what="estimate"``: ``step_time`` (float64, seconds), ``batch`` (Int64), ``rate`` (float64, examples a second),
+- ``what="estimate"``: ``step_time`` (float64, seconds), ``batch`` (Int64), ``rate`` (float64, examples per second),
   ``peak`` (Int64, bytes on the GPU that uses the largest part of its memory), ``peak_memory`` (dict: device to bytes),
   ``fits`` (boolean), ``busy`` (float64, the fraction of the step in which its busiest GPU computes), ``copied``
   (float64, bytes), ``guessed`` (float64, the fraction of the time that is based on guesses).

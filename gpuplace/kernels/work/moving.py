@@ -199,7 +199,7 @@ def _banded(task: Task) -> Work:
 )
 @work_model("ImageProjectiveTransformV3", "ExtractGlimpse", "ExtractGlimpseV2")
 def _resized(task: Task) -> Work:
-    """Count four neighbours for each point."""
+    """Count four neighbors for each point."""
     points = max(task.in_count(0), task.out_count()) if "Grad" in task.op_type else task.out_count()
     return task.work("resize", 10.0 * points, read=min(task.in_bytes(0), 4 * task.out_bytes()))
 
@@ -211,7 +211,7 @@ def _nearest(task: Task) -> Work:
 
 @work_model("ResizeBicubic", "ResizeBicubicGrad", "ResizeArea")
 def _bicubic(task: Task) -> Work:
-    """Count sixteen neighbours for each point."""
+    """Count sixteen neighbors for each point."""
     return task.work("resize", 40.0 * max(task.in_count(0), task.out_count()), read=task.in_bytes(0))
 
 

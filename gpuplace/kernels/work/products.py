@@ -100,12 +100,12 @@ def _einsum(task: Task) -> Work:
         return task.work("product" if len(terms) > 1 else "reduction", float(count), launches=len(terms))
     left, right = (set(term.replace("...", "")) | ({"..."} if "..." in term else set()) for term in terms)
     kept = set(result.replace("...", "")) | ({"..."} if "..." in result else set())
-    batch = math.prod(sizes[one] for one in left & right & kept)
-    k = math.prod(sizes[one] for one in (left & right) - kept)
-    m = math.prod(sizes[one] for one in left - right)
-    n = math.prod(sizes[one] for one in right - left)
-    made = Product(m, n, k, batch)
-    return task.work("product", product_flops(made), kernel=made)
+    batch = math.prod(sizes[label] for label in left & right & kept)
+    k = math.prod(sizes[label] for label in (left & right) - kept)
+    m = math.prod(sizes[label] for label in left - right)
+    n = math.prod(sizes[label] for label in right - left)
+    product = Product(m, n, k, batch)
+    return task.work("product", product_flops(product), kernel=product)
 
 
 @work_model("Cross")

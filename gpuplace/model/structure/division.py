@@ -2,13 +2,13 @@
 
 Four methods are tried in turn, each in the order of the data flow:
 
-- by common prefixes of neighbouring names: ``block1_conv1 block1_conv2`` form ``block1``
+- by common prefixes of neighboring names: ``block1_conv1 block1_conv2`` form ``block1``
 - by the flow: a part ends where a single tensor carries everything, after a residual addition or concatenation::
 
       stem ─┬─ conv ─ conv ─┬─ add ─┬─ conv ─ conv ─┬─ add_1 ─>       stem | add | add_1
             └───────────────┘       └───────────────┘
 
-- by common numbers of neighbours: ``conv_dw_5 conv_dw_5_bn conv_pw_5`` form ``conv_pw_5``
+- by common numbers of neighbors: ``conv_dw_5 conv_dw_5_bn conv_pw_5`` form ``conv_pw_5``
 - into pieces of similar size, cut where the fewest tensors cross
 
 Equal parts in sequence or side by side become a series: ``layer_0 … layer_11``.
@@ -140,7 +140,7 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
 def _grouped(
     items: list[Item], links: Links, groups: Sequence[tuple[list[int], str]]
 ) -> tuple[list[Item], Links]:
-    """Replace members with labelled groups of positions, and divide the groups in turn."""
+    """Replace members with labeled groups of positions, and divide the groups in turn."""
     group_of = [-1] * len(items)
     for number, (members, _) in enumerate(groups):
         for position in members:
@@ -257,7 +257,7 @@ def _copies(items: Sequence[Item]) -> list[tuple[list[int], str]]:
 
 
 def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
-    """Merge each run of neighbours with equal ops and stems into a series."""
+    """Merge each run of neighbors with equal ops and stems into a series."""
     if len(items) <= _ALONE:
         return items, links
     runs: list[list[int]] = []
@@ -313,7 +313,7 @@ def divided_evenly(members: list[Item]) -> list[Item]:
 
 
 def _by_names(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
-    """Return groups of neighbours with a common name prefix; none if prefixes cover too few items."""
+    """Return groups of neighbors with a common name prefix; none if prefixes cover too few items."""
     tokens = [_TOKENS.findall(item.label) for item in items]
     common = _common_beginning(tokens)
     groups = [
@@ -336,7 +336,7 @@ def _by_names(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _by_numbers(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
-    """Return runs of neighbours that share a number in their names; none if most names have no number."""
+    """Return runs of neighbors that share a number in their names; none if most names have no number."""
     runs: list[tuple[str, list[int]]] = []
     for position, item in enumerate(items):
         number = next(filter(str.isdigit, reversed(_TOKENS.findall(item.label))), "")
@@ -447,7 +447,7 @@ def _chain_label(items: Sequence[Item]) -> str:
 
 
 def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
-    """Return groups of neighbours that recur, such as attention with the layers around it."""
+    """Return groups of neighbors that recur, such as attention with the layers around it."""
     codes = [hash((item.signature, stem(item.label))) for item in items]
     best: tuple[int, int, int] = (0, 0, 0)  # number of items covered less the period, and their start
     for period in range(2, min(_LONGEST_PERIOD, len(items) // 2) + 1):

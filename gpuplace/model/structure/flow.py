@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from gpuplace.model.subject.bookkeeping import neighbours
+from gpuplace.model.subject.bookkeeping import neighbors
 
 
 def flow_order(count: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
@@ -24,7 +24,7 @@ def flow_order(count: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     """
     if (src < dst).all():
         return np.arange(count)
-    consumers = neighbours(src, dst, count)
+    consumers = neighbors(src, dst, count)
     missing = np.bincount(dst, minlength=count).tolist()
     ready = [node for node, number in enumerate(missing) if not number]
     heapify(ready)

@@ -475,6 +475,27 @@ class ForwardParts:
             name = around[-1]
         return label if _UNNAMED.fullmatch(name) else name
 
+    def _prepared_input(self, item: Item) -> str:
+        """Return a name for ops without variables that only prepare one input, such as a mask; ``""`` for others."""
+        roles, names = self.roles, self.view.names
+        if not item.is_plain:
+            return ""
+        prepared: set[int] = set()
+        seen = {-1 - item.key}
+        waiting = [-1 - item.key]
+        while waiting:
+            node = waiting.pop()
+            if self.is_reading[node]:
+                return ""
+            if roles.role[node] == INPUT:
+                prepared.add(node)
+                continue
+            before = {other for other in roles.inputs[node] if not roles.is_size[other]} - seen
+            seen |= before
+            waiting += before
+        name = names[min(prepared)].rpartition("/")[2] if len(prepared) == 1 else ""
+        return f"{name} → {item.label}" if name and not self._is_plain(min(prepared), name) else ""
+
     def _is_plain(self, node: int, label: str) -> bool:
         """Return whether the name of an op only repeats its type."""
         return stem(label).lower() in self.view.op_types[self.op_type[node]].lower()
@@ -485,10 +506,20 @@ class ForwardParts:
             return bool(self.roles.role[-1 - item.key] == LOSS)
         return self.has_loss_alone[item.key]
 
-    def _add(self, items: Sequence[Item], part: int, towers: frozenset[int]) -> None:
+    def _add(
+        self, items: Sequence[Item], part: int, towers: frozenset[int], *, has_layers: bool = False
+    ) -> None:
+        """Add parts for items.
+
+        Args:
+            items: items in the order of the flow.
+            part: part that contains them.
+            towers: scopes that are towers.
+            has_layers: whether the part contains other layers, so that an op is a part with the nodes that serve it.
+        """
         scopes = self.scopes
-        # nodes that serve an op are shown with it
-        has_layers = any(item.key >= 0 or item.guests for item in items) or (part == ROOT and self.is_trained)
+        has_layers |= any(item.key >= 0 or item.guests for item in items)
+        has_layers |= part == ROOT and self.is_trained
         for item in items:
             if item.members:
                 kind = "series" if item.times > 1 else "group"
@@ -496,12 +527,10 @@ class ForwardParts:
                 inner = self.tree.part(path, item.label, part, kind, item.times, item.is_tower)
                 self._add(item.members, inner, towers)
             elif item.key < 0:
-                is_layer = has_layers and self.roles.role[-1 - item.key] != INPUT
-                inner = (
-                    self.tree.part(self.tree.path(part, item.label), item.label, part, "group")
-                    if is_layer
-                    else part
-                )
+                inner = part
+                if has_layers and self.roles.role[-1 - item.key] != INPUT:
+                    label = self._prepared_input(item) or item.label
+                    inner = self.tree.part(self.tree.path(part, item.label), label, part, "group")
                 self.tree.part_of[-1 - item.key] = inner
                 self._add(item.guests, inner, towers)
             else:
@@ -511,7 +540,7 @@ class ForwardParts:
                 is_tower = item.key in towers
                 inner = self.tree.part(path, item.label, part, "scope", 1, is_tower, loop, branches)
                 self.of_scope[item.key] = inner
-                self._add(item.guests, inner, towers)
+                self._add(item.guests, inner, towers, has_layers=bool(scopes.children[item.key]))
                 self._fill(item.key, inner)
 
     def _within(self, scope: int) -> set[int]:

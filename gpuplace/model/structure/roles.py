@@ -38,7 +38,7 @@ from gpuplace.graph.op_sets import (
     WEIGHTS_OF,
 )
 from gpuplace.model.structure.flow import flow_order
-from gpuplace.model.subject.bookkeeping import SHELVES, NodeColumns, neighbours
+from gpuplace.model.subject.bookkeeping import SHELVES, NodeColumns, neighbors
 
 ROLES = ("input", "forward", "loss", "backward", "averaging", "update", "variable", "bookkeeping")
 """The roles, by the numbers in `Roles.role`."""
@@ -78,7 +78,7 @@ _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
 _LOSS_NAME = re.compile(r"(?:loss|entropy)[^/]*(?:/[^/]*)?$", re.IGNORECASE)
 """Names of a loss, and of functions that create one."""
 _PENALTY_NAME = re.compile(r"regulari[sz]er|l2_loss|weight_?decay", re.IGNORECASE)
-_INITIALISERS = SHELVES.index("initialisers")
+_INITIALIZERS = SHELVES.index("initializers")
 _MANY = -2
 """Stands for the gradients of several nodes."""
 _READ_BY_RESULTS = 0.9
@@ -117,8 +117,8 @@ class Roles:
         data = (view.src_output >= 0) & ~is_next[view.src]
         src, dst = view.src[data], view.dst[data]
         self.order: list[int] = flow_order(count, src, dst).tolist()
-        self.inputs = neighbours(dst, src, count)
-        self.consumers = neighbours(src, dst, count)
+        self.inputs = neighbors(dst, src, count)
+        self.consumers = neighbors(src, dst, count)
         self.is_variable = self._of_types(VARIABLE_OPS.__contains__).tolist()
         self.is_constant = self._of_types(CONSTANT_OPS.__contains__).tolist()
         self.is_passing = self._of_types(PLUMBING.__contains__).tolist()
@@ -188,7 +188,7 @@ class Roles:
             elif is_alias[node] and self.inputs[node]:
                 variable_of[node] = variable_of[self.inputs[node][0]]
             elif is_merge[node] and len(self.inputs[node]) > 1:
-                # a variable or, before its initialisation, its initial value
+                # a variable or, before its initialization, its initial value
                 if all(is_alias[before] for before in self.inputs[node]):
                     variable_of[node] = max(variable_of[before] for before in self.inputs[node])
         return variable_of
@@ -202,7 +202,7 @@ class Roles:
         names = view.names
         for node in range(len(view)):
             if shelf[node] >= 0:
-                roles[node] = VARIABLE if shelf[node] == _INITIALISERS else BOOKKEEPING
+                roles[node] = VARIABLE if shelf[node] == _INITIALIZERS else BOOKKEEPING
             elif self.variable_of[node] >= 0:
                 roles[node] = VARIABLE
             elif is_input[node]:
@@ -235,7 +235,7 @@ class Roles:
         view, roles = self.view, self._roles
         is_group = self._of_types("NoOp".__eq__)
         control = (view.src_output < 0) & is_group[view.dst]
-        awaited = neighbours(view.dst[control], view.src[control], len(view))
+        awaited = neighbors(view.dst[control], view.src[control], len(view))
         for node in np.flatnonzero(is_group).tolist():
             taken = {roles[before] for before in awaited[node]}
             if roles[node] == FORWARD and taken and (UPDATE in taken or taken == {BOOKKEEPING}):

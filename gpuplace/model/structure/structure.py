@@ -39,7 +39,7 @@ from gpuplace.model.structure.roles import (
     forward_op,
 )
 from gpuplace.model.structure.scopes import ROOT, ForwardScopes
-from gpuplace.model.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping, neighbours
+from gpuplace.model.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping, neighbors
 
 __all__ = ["ROOT", "GraphModel", "Part", "Structure", "structure_of"]
 
@@ -132,6 +132,12 @@ class _Builder:
         self.forward = ForwardParts(self.tree, self.roles, self.scopes)
         self.differentiated = [-1] * len(view)
         self.home: dict[int, int] = {}
+        roles = self.roles
+        self.updated = {
+            roles.variable_of[before]
+            for node in np.flatnonzero(roles.is_update).tolist()
+            for before in roles.inputs[node][:1]
+        }
         self.homes_by_name: dict[str, int] | None = None
         self.inner_layers: dict[int, list[int]] | None = None
 
@@ -181,7 +187,11 @@ class _Builder:
                 self.tree.part_of[node] = self.home[variable]
 
     def _common(self, variable: int, parts: Sequence[int]) -> int:
-        """Return the common part of a variable's readers, or the first reader's part if they are several layers."""
+        """Return the part of a variable that several parts read: shared variables, the first layer, or their parent.
+
+        Weights that several layers share are in the first of them. A variable that training leaves alone holds data,
+        such as a batch of images; in one layer, the data would seem to come from that layer.
+        """
         ways = [self.tree.way(part) for part in parts]
         depth = 0
         while all(len(way) > depth for way in ways) and len({way[depth] for way in ways}) == 1:
@@ -191,6 +201,8 @@ class _Builder:
             shared = self.tree.serving(around, "shared variables", "shared")
             scope = self.view.names[variable].rpartition("/")[0]
             return self.tree.named_in(shared, scope) if scope else shared
+        if self.updated and variable not in self.updated:
+            return around
         return next((part for part, way in zip(parts, ways, strict=True) if len(way) > depth), around)
 
     def _gradients(self) -> None:
@@ -209,9 +221,9 @@ class _Builder:
                 op = forward_op(name, index)
                 layer_of_scope[key] = op, self._differentiated_layer(name, op)
             self.differentiated[node], layer = layer_of_scope[key]
-            if layer < 0:
+            if layer <= ROOT:
                 layer = self._layer_near(roles.inputs[node])
-            if layer < 0:
+            if layer <= ROOT:
                 late.append(node)
             else:
                 self.tree.part_of[node] = self.tree.serving(layer, "backward")
@@ -235,7 +247,7 @@ class _Builder:
         parts = [self.tree.part_of[node] for node in nodes if self.scopes.is_model[node]] + [
             self.tree.part_of[node] for node in nodes if self.roles.role[node] == BACKWARD
         ]
-        return next((self.tree.layer_of_part(part) for part in parts if part >= 0), -1)
+        return next((self.tree.layer_of_part(part) for part in parts if part > ROOT), -1)
 
     def _updates(self) -> None:
         """Assign updates to the part of their variable, and slots to the part of the variable updated with them."""
@@ -390,7 +402,7 @@ class _Builder:
                     scope = scope.rpartition("/")[0]
             while part_of[node] > 0 and (inner := self._inner_layers(part_of[node])):
                 part_of[node] = inner[0]  # not beside layers, where it would be a box
-        every = (neighbours(view.src, view.dst, len(view)), neighbours(view.dst, view.src, len(view)))
+        every = (neighbors(view.src, view.dst, len(view)), neighbors(view.dst, view.src, len(view)))
         for others, nodes in (
             (roles.consumers, left[::-1]),
             (roles.inputs, left),

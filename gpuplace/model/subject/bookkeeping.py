@@ -1,10 +1,10 @@
-"""Bookkeeping nodes: initialisers, savers, summaries, input queues and step counters.
+"""Bookkeeping nodes: initializers, savers, summaries, input queues and step counters.
 
 In most training graphs they outnumber the model's nodes, and no data flows from them into the model. A step does not
 run them, and a picture groups them apart::
 
     w ── read ──────────────> MatMul        w, read, MatMul: the network
-    │                                       zeros, Assign:   initialisers
+    │                                       zeros, Assign:   initializers
     └─ Assign <── zeros  Assign_1 <── Restore   Restore, Assign_1: saver
 
 The search starts from op types that are always bookkeeping. A node joins them if all its consumers are bookkeeping, or
@@ -18,7 +18,7 @@ or a saver consumes it, because a loss may have no other use in the graph.
 ...     [("w", 0, "w/Assign", 0), ("zeros", 0, "w/Assign", 1), ("w", 0, "x", 0), ("x", 0, "s", 1)],
 ... )
 >>> [SHELVES[k] if k >= 0 else "" for k in bookkeeping(view).tolist()]
-['', 'initialisers', 'initialisers', '', 'summaries']
+['', 'initializers', 'initializers', '', 'summaries']
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ import numpy as np
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, PLACEHOLDERS, SWITCHES, VARIABLE_OPS
 from gpuplace.placer.placement_graph import PlacementGraph
 
-SHELVES = ("initialisers", "saver", "summaries", "input queues", "global step")
+SHELVES = ("initializers", "saver", "summaries", "input queues", "global step")
 """The bookkeeping purposes; `bookkeeping` returns indices into them."""
-_INITIALISERS, _SAVER, _SUMMARIES, _QUEUES, _STEP = range(len(SHELVES))
+_INITIALIZERS, _SAVER, _SUMMARIES, _QUEUES, _STEP = range(len(SHELVES))
 
 _SEEDS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"(Save|Restore)(V2|Slices?)?|MergeV2Checkpoints|ShardedFile(name|spec)"), _SAVER),
@@ -46,13 +46,13 @@ _SEEDS: tuple[tuple[re.Pattern[str], int], ...] = (
     ),
     (
         re.compile(r"InitializeTable\w*|LookupTableImport\w*|IsVariableInitialized|VarIsInitializedOp"),
-        _INITIALISERS,
+        _INITIALIZERS,
     ),
 )
 """Op types that are always bookkeeping."""
 _LIVE = re.compile(r".*(Queue|Iterator|Reader|Dataset|Recv|Stage|Barrier).*|_Arg")
 """Op types, besides variables and placeholders, whose results are unknown when a graph is built."""
-_WITH_DATA = frozenset({_INITIALISERS, _QUEUES})
+_WITH_DATA = frozenset({_INITIALIZERS, _QUEUES})
 """Purposes that include even nodes that compute with data, if only these purposes use them."""
 _READS = frozenset({"Identity", "ReadVariableOp"})
 _STEPS = re.compile(r"(?:^|/)global_step(?:/|$)")
@@ -60,7 +60,7 @@ _LOGGED: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"(?:^|/)save(_\d+)?/"), _SAVER),
     (
         re.compile(r"/Initializer/|(?:^|/)init(_\d+)?$|/(Is|VarIs)\w*Initialized\w*$|[^/]/Assign$"),
-        _INITIALISERS,
+        _INITIALIZERS,
     ),
 )
 """Node names in a log, which has no edges."""
@@ -154,10 +154,10 @@ def bookkeeping(view: NodeColumns) -> np.ndarray:
     )
     for node in np.flatnonzero(_of_types(view, ASSIGNMENTS.__contains__) & (purposes < 0)).tolist():
         if _is_first_value(view, graph, node, is_live, purposes):
-            purposes[node] = _INITIALISERS
+            purposes[node] = _INITIALIZERS
     for node in np.flatnonzero(_of_types(view, _READS.__contains__) & (purposes < 0)).tolist():
         if not graph.consumers[node] and any(is_state[source] for source in graph.inputs[node]):
-            purposes[node] = _INITIALISERS
+            purposes[node] = _INITIALIZERS
     _spread(view, graph, purposes, is_state, is_live)
     return purposes
 
@@ -179,11 +179,11 @@ class _Edges:
     """The nodes before and after each node, by data and control edges."""
 
     def __init__(self, view: NodeColumns) -> None:
-        self.inputs = neighbours(view.dst, view.src, len(view))
-        self.consumers = neighbours(view.src, view.dst, len(view))
+        self.inputs = neighbors(view.dst, view.src, len(view))
+        self.consumers = neighbors(view.src, view.dst, len(view))
 
 
-def neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
+def neighbors(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
     """Return, for each node, the nodes at the other ends of its edges, in edge order.
 
     Args:
@@ -212,7 +212,7 @@ def _reached(graph: _Edges, starts: np.ndarray) -> np.ndarray:
 def _is_first_value(
     view: NodeColumns, graph: _Edges, node: int, is_live: np.ndarray, purposes: np.ndarray
 ) -> bool:
-    """Return whether an assignment gives a variable its first value.
+    """Return whether an assignment initializes a variable.
 
     It does if it has the usual name, or if its value is known when the graph is built.
     """

@@ -4,7 +4,7 @@ Every function, command, page and tab uses it, so that all of them describe the 
 
     SavedModel         signature serving_default: fetches its outputs, feeds its inputs, by the signature's names
     training graph     one step of the training operation
-    other graphs       all nodes that its outputs need, without saver, initialisers and summaries
+    other graphs       all nodes that its outputs need, without saver, initializers and summaries
     fetches=[...]      all nodes that these fetches need
 
 Placing assigns a device to every node of a graph. The subject defines which nodes a step runs.

@@ -179,8 +179,8 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
         kinds[kind] = numba.types.Array(element, axes, "C", readonly=True)
         kinds[kind.upper()] = numba.types.Array(element, axes, "C")
     signature = numba.void(*[kinds[kind] for kind in _ARGUMENTS[name]])
-    made: Callable[..., None] = numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function)
-    return made
+    loop: Callable[..., None] = numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function)
+    return loop
 
 
 def _settled(key: tuple[str, np.dtype[Any]]) -> Callable[..., None] | None:

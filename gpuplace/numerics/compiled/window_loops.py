@@ -11,7 +11,7 @@ until they are complete::
     its filter        elements of     filters    line of the result    pixel of that line
                       such a line
 
-The pixels of a window's line are contiguous in the image, and neighbouring windows overlap, so only the padded image is
+The pixels of a window's line are contiguous in the image, and neighboring windows overlap, so only the padded image is
 copied (``padded``). Columns, and channels of poolings, are processed in units of ``UNIT_BYTES``, except for a
 remainder.
 

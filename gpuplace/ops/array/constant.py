@@ -487,7 +487,7 @@ def eye(
     Args:
         num_rows: a scalar integer.
         num_columns: a scalar integer. None: ``num_rows``.
-        batch_shape: sizes of leading dimensions, a list or an integer vector. None: none.
+        batch_shape: sizes of leading dimensions, a list or an integer vector, or None.
         dtype: number type.
         name: name of the scope.
 

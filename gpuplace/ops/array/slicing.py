@@ -141,8 +141,8 @@ def _check_part(op: Operation) -> None:
     after = np.array(sizes.as_list()) - np.array(part.as_list()) - begin
     if (begin < 0).any() or (after < 0).any():
         raise ValueError(
-            f"Paddings must be non-negative for the gradient of '{op.name}': the slice begins at {begin.tolist()}, has"
-            f" the shape {part.as_list()}, and reaches beyond its input of shape {sizes.as_list()}"
+            f"The gradient of '{op.name}' needs non-negative paddings, but the slice with start {begin.tolist()} and"
+            f" shape {part.as_list()} extends beyond its input of shape {sizes.as_list()}"
         )
 
 
@@ -385,7 +385,7 @@ def slice_of(tensor: Tensor, slice_spec: Any, var: VariableLike | None = None) -
     Args:
         tensor: the tensor to slice.
         slice_spec: the index in brackets.
-        var: the variable that ``assign`` of the slice changes; None: none.
+        var: the variable that ``assign`` of the slice changes, or None.
 
     Raises:
         TypeError: the index has another type.

@@ -118,7 +118,7 @@ class DistributedVariable(ResourceVariable):
 
     @property
     def initializer(self) -> Any:
-        """An operation that initialises all copies."""
+        """An operation that initializes all copies."""
         return self._strategy.extended.group_once(self)
 
     def __repr__(self) -> str:

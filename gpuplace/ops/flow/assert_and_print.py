@@ -91,7 +91,7 @@ def Print(  # noqa: N802 - TensorFlow's name
     Args:
         input_: the tensor to return, of any dtype and shape.
         data: tensors to print, of any dtypes and shapes.
-        message: prefix of the output; None: none.
+        message: prefix of the output, or None.
         first_n: number of times to print in a session; None or negative: always.
         summarize: number of elements of each to print, all if negative; None: 3.
         name: name of the op.

@@ -4,7 +4,7 @@
                                dy ─┴─> SymbolicGradient (f=Foo) ──> dx
 
 A node whose type is a function's name calls that function; a ``PartitionedCall`` names it in an attribute. A
-``SymbolicGradient`` runs the function that the library lists as the gradient of another one, or else derives a gradient
+``SymbolicGradient`` runs the function that the library lists as the gradient of a function, or derives a gradient
 from that one's body when it first runs.
 
 Source: tensorflow/core/common_runtime/function.cc and tensorflow/core/kernels/function_ops.cc, release 1.15 (sentence);
@@ -69,7 +69,7 @@ def _python_gradient(op: Operation) -> Callable[..., Any] | None:
 
 
 _NOT_REWRITTEN = b"R\x05R\x03\x98\x01\x01"
-"""A serialised ``ConfigProto`` that disables graph rewriting."""
+"""A serialized ``ConfigProto`` that disables graph rewriting."""
 
 
 def partitioned_call(
@@ -87,7 +87,7 @@ def partitioned_call(
         f: the function.
         tout: the types of its results; None: the function's own.
         executing_eagerly: ignored; there is no eager execution.
-        config: a serialised ``ConfigProto`` for its body; None: one without rewriting.
+        config: a serialized ``ConfigProto`` for its body; None: one without rewriting.
         executor_type: the executor; None: the default.
 
     Returns:

@@ -56,7 +56,7 @@ class CondContext(ControlFlowContext):
         """Return the branch as a ``CondContextDef``.
 
         Args:
-            export_scope: a scope to strip from the names; None: none.
+            export_scope: a scope to strip from the names, or None.
 
         Returns:
             The message; None if the branch is not in the scope.

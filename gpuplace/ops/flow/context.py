@@ -130,7 +130,7 @@ class ControlFlowContext:
         raise NotImplementedError
 
     def add_op(self, op: Operation) -> None:
-        """Record a new operation, and replace its inputs from outside by their substitutes."""
+        """Record a new operation, and replace its inputs from outside with their substitutes."""
         raise NotImplementedError
 
     def AddInnerOp(self, op: Operation) -> None:  # noqa: N802

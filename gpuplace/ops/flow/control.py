@@ -121,7 +121,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
     Args:
         tensors: a list of tensors, ``IndexedSlices``, values convertible to tensors, operations and None.
         name: name of the scope.
-        control_inputs: operations and tensors to wait for as well; None: none.
+        control_inputs: operations and tensors to wait for as well, or None.
 
     Returns:
         A list as long as ``tensors``, with tensors (or slices) of the same dtypes and shapes, and ``NoOp`` operations

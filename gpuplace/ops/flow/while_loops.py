@@ -118,7 +118,7 @@ class WhileContext(ControlFlowContext):
         """Return the loop as a ``WhileContextDef``.
 
         Args:
-            export_scope: a scope to strip from the names; None: none.
+            export_scope: a scope to strip from the names, or None.
 
         Returns:
             The message; None if the loop is not in the scope.
@@ -380,7 +380,7 @@ def shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Seque
         shape = requested
         if isinstance(requested, TensorSpec):
             if isinstance(value, (SparseTensor, IndexedSlices)):
-                raise TypeError(f"shape invariant {requested!r} is that of a dense tensor, not of {value!r}")
+                raise TypeError(f"shape invariant {requested!r} describes a dense tensor, not {value!r}")
             shape = requested.shape
         if isinstance(value, SparseTensor) and (shape is None or isinstance(shape, TensorShape)):
             rank = value.get_shape().ndims

@@ -84,7 +84,7 @@ def gradients(
         colocate_gradients_with_ops: whether to place each gradient operation with its operation.
         gate_gradients: whether the gradients of one operation wait for each other.
         aggregation_method: see ``AggregationMethod``. None: its default.
-        stop_gradients: tensors to treat as constants. None: none.
+        stop_gradients: tensors to treat as constants, or None.
         unconnected_gradients: ``"none"`` or ``"zero"``: the result for an ``x`` on which no ``y`` depends.
 
     Returns:

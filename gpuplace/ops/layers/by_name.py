@@ -188,7 +188,7 @@ class MaxNorm:
 
 
 class UnitNorm:
-    """Constraint: normalise weights to a norm of one.
+    """Constraint: normalize weights to a norm of one.
 
     Args:
         axis: the axes over which to compute norms.

@@ -292,7 +292,7 @@ class Conv2D(DilatedConv):
         padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         dilation_rate: spacing of the window's rows and columns in pixels: one or two integers.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         kernel_initializer: initializer of the kernel, ``[rows, columns, in_channels, filters]``; None: the scope's.
         bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
@@ -344,7 +344,7 @@ class Conv1D(DilatedConv):
         padding: ``"valid"``, ``"same"``, or ``"causal"``, for which no output depends on later inputs.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         dilation_rate: spacing of the window's elements, an integer.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         kernel_initializer: initializer of the kernel, ``[length, in_channels, filters]``; None: the scope's.
         bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
@@ -474,7 +474,7 @@ class Conv2DTranspose(TransposedConv):
         strides: upsampling factors: one or two integers.
         padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         kernel_initializer: initializer of the kernel, ``[rows, columns, filters, in_channels]``; None: the scope's.
         bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
@@ -573,7 +573,7 @@ class SeparableConv2D(_Separable):
         data_format: ``"channels_last"`` or ``"channels_first"``.
         dilation_rate: spacing of the window's rows and columns in pixels: one or two integers.
         depth_multiplier: number of filters per input channel.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         depthwise_initializer: initializer of ``[rows, columns, in_channels, depth_multiplier]``; None: the scope's.
         pointwise_initializer: initializer of ``[1, 1, in_channels * depth_multiplier, filters]``; None: the scope's.
@@ -622,7 +622,7 @@ class SeparableConv1D(_Separable):
         data_format: ``"channels_last"`` or ``"channels_first"``.
         dilation_rate: spacing of the window's elements, an integer.
         depth_multiplier: number of filters per input channel.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         depthwise_initializer: initializer of ``[length, in_channels, depth_multiplier]``; None: the scope's.
         pointwise_initializer: initializer of ``[1, in_channels * depth_multiplier, filters]``; None: the scope's.

@@ -38,7 +38,7 @@ class Dense(Layer):
 
     Args:
         units: size of the output's last axis.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         kernel_initializer: initializer of the kernel, ``[size, units]``; None: the scope's.
         bias_initializer: initializer of the bias, ``[units]``; None: the scope's.
@@ -187,7 +187,7 @@ def dense(
     Args:
         inputs: ``[..., size]``, two axes or more, of a type that ``matmul`` supports.
         units: size of the output's last axis.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         kernel_initializer: initializer of the kernel, ``[size, units]``; None: the scope's.
         bias_initializer: initializer of the bias, ``[units]``; None: the scope's.

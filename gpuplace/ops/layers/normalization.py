@@ -1,6 +1,6 @@
-"""Batch normalisation layer.
+"""Batch normalization layer.
 
-Images with a static number of channels are normalised in one op (``FusedBatchNormV3``), other tensors in several.
+Images with a static number of channels are normalized in one op (``FusedBatchNormV3``), other tensors in several.
 
 Source: tensorflow/python/layers/normalization.py and keras/layers/normalization.py, release 1.15.
 """
@@ -43,12 +43,12 @@ def _static_training(training: Any) -> bool | None:
 
 
 class BatchNormalization(Layer):
-    """Batch normalisation layer: normalises by the batch while training, otherwise by the moving averages.
+    """Batch normalization layer: normalizes by the batch while training, otherwise by the moving averages.
 
     Updates of the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; run them explicitly.
 
     Args:
-        axis: the axis of the channels, or a list of axes, which are normalised jointly over all others; negative values
+        axis: the axis of the channels, or a list of axes, which are normalized jointly over all others; negative values
             count from the end.
         momentum: fraction of the moving averages to keep, a number from 0 to 1.
         epsilon: added to the variance to avoid division by zero.
@@ -62,15 +62,15 @@ class BatchNormalization(Layer):
         gamma_regularizer: function from the factor to a scalar loss; None: the scope's.
         beta_constraint: a function that optimizers apply to the value after an update.
         gamma_constraint: the same for the factor.
-        renorm: whether to use batch renormalisation, which corrects batches towards averages of their means and
+        renorm: whether to use batch renormalization, which corrects batches towards averages of their means and
             deviations.
         renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: no bounds.
         renorm_momentum: fraction of these averages to keep.
         fused: whether to use one op for images with channels on the second or last axis; None: where possible.
         trainable: whether to add the variables to the trainable variables.
-        virtual_batch_size: normalise parts of the batch of this size, which divides it; None: the whole batch.
+        virtual_batch_size: normalize parts of the batch of this size, which divides it; None: the whole batch.
         adjustment: function, used while training, from the shape of the inputs to a scale and an offset of the
-            normalised values.
+            normalized values.
         name: name of the layer; None: ``batch_normalization``, made unique.
         **kwargs: arguments of ``Layer``.
 
@@ -248,7 +248,7 @@ class BatchNormalization(Layer):
         return initializer() if inspect.isclass(initializer) else initializer
 
     def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
-        """Normalise the input.
+        """Normalize the input.
 
         Args:
             inputs: a floating tensor.
@@ -305,7 +305,7 @@ class BatchNormalization(Layer):
         return result
 
     def _plain(self, inputs: Any, training: Any) -> Tensor:
-        """Normalise in single ops, for any rank and dtype."""
+        """Normalize in single ops, for any rank and dtype."""
         rank: int = inputs.shape.ndims
         axes = [item for item in range(rank) if item not in self.axis]
         parted = self.virtual_batch_size is not None
@@ -368,7 +368,7 @@ class BatchNormalization(Layer):
         return smart_cond(training, updated, lambda: self.moving_variance)
 
     def _corrections(self, mean: TensorLike, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
-        """Return the renormalisation corrections ``r`` and ``d``, and the mean and variance.
+        """Return the renormalization corrections ``r`` and ``d``, and the mean and variance.
 
         Source: Ioffe, Batch Renormalization (2017), and keras/layers/normalization.py, release 1.15.
         """
@@ -464,13 +464,13 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Function | None = None,
 ) -> Tensor:
-    """Normalise each channel: by the batch while training, otherwise by the moving averages.
+    """Normalize each channel: by the batch while training, otherwise by the moving averages.
 
     Updates of the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; run them explicitly.
 
     Args:
         inputs: float16, bfloat16, float32 or float64, of static rank; images (four axes, with channels second or last)
-            are normalised in one op, except in float64.
+            are normalized in one op, except in float64.
         axis: the axis of the channels; negative values count from the end.
         momentum: fraction of the moving averages to keep, a number from 0 to 1.
         epsilon: added to the variance to avoid division by zero.
@@ -484,18 +484,18 @@ def batch_normalization(
         gamma_regularizer: function from the factor to a scalar loss; None: the scope's.
         beta_constraint: a function that optimizers apply to the value after an update.
         gamma_constraint: the same for the factor.
-        training: whether to normalise by the batch: a bool, or a scalar bool tensor.
+        training: whether to normalize by the batch: a bool, or a scalar bool tensor.
         trainable: whether to add the variables to the trainable variables.
         name: name of the layer; None: ``batch_normalization``, made unique.
         reuse: whether to share the variables of the layer with that name.
-        renorm: whether to use batch renormalisation, which corrects batches towards averages of their means and
+        renorm: whether to use batch renormalization, which corrects batches towards averages of their means and
             deviations.
         renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: no bounds.
         renorm_momentum: fraction of these averages to keep.
         fused: whether to use one op for images with channels on the second or last axis; None: where possible.
-        virtual_batch_size: normalise parts of the batch of this size, which divides it; None: the whole batch.
+        virtual_batch_size: normalize parts of the batch of this size, which divides it; None: the whole batch.
         adjustment: function, used while training, from the shape of the inputs to a scale and an offset of the
-            normalised values.
+            normalized values.
 
     Returns:
         A tensor with the dtype and shape of ``inputs``.

@@ -38,7 +38,7 @@ class Conv3D(DilatedConv):
         padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         dilation_rate: spacing of the window's elements: one or three integers.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         kernel_initializer: initializer of ``[planes, rows, columns, in_channels, filters]``; None: the scope's.
         bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.
@@ -85,7 +85,7 @@ class Conv3DTranspose(TransposedConv):
         strides: upsampling factors: one or three integers.
         padding: ``"valid"`` or ``"same"``, in upper or lower case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        activation: a function from tensor to tensor; None: none.
+        activation: a function from tensor to tensor, or None.
         use_bias: whether to add a bias.
         kernel_initializer: initializer of ``[planes, rows, columns, filters, in_channels]``; None: the scope's.
         bias_initializer: initializer of the bias, ``[filters]``; None: the scope's.

@@ -784,7 +784,7 @@ def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Return whether ``tensor`` is a tensor of numbers, including quantized ones.
 
     Args:
-        tensor: anything.
+        tensor: any object.
     """
     return isinstance(tensor, Tensor) and (
         tensor.dtype.is_integer

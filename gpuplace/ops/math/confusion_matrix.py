@@ -96,7 +96,7 @@ def remove_squeezable_dimensions(
     Args:
         labels: a tensor.
         predictions: another tensor.
-        expected_rank_diff: the number of axes that predictions should have in excess of labels.
+        expected_rank_diff: expected number of axes of predictions minus that of labels.
         name: name of the scope.
     """
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):

@@ -165,7 +165,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
             if len(set(term)) != len(term):
                 raise ValueError(f"Subscript not supported: an axis appears more than once: {term}")
             if tensor.shape.ndims not in (None, len(term)):
-                raise ValueError(f"Unexpected rank: term {term} stands for a tensor of shape {tensor.shape}")
+                raise ValueError(f"Unexpected rank: term {term} does not match shape {tensor.shape}")
         result, labels = tensors[0], terms[0]
         for index in range(1, len(tensors)):
             later = set("".join(terms[index + 1 :])) | set(right)

@@ -48,7 +48,7 @@ def _einsum(xp: ArrayModule, inputs: Sequence[Any], *, equation: bytes) -> Array
         _DOTS in term and value.ndim > len(term) - 3 for term, value in zip(terms, inputs, strict=True)
     ):
         raise InvalidArgumentError.of(
-            "Ellipsis cannot be used in inputs only, where it stands for dimensions"
+            "The output needs an ellipsis, because the ellipsis of an input matches at least one dimension"
         )
     wide = [item.astype("float32") if dtype.itemsize == 2 else item for item in inputs]
     once = "".join(dict.fromkeys(result.replace(_DOTS, "")))

@@ -634,7 +634,7 @@ def _accumulate_n_shape(op: Operation) -> tuple[TensorShape, ...]:
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Any:
-    """Return ``t`` with smaller elements replaced by ``clip_value_min`` and larger ones by ``clip_value_max``.
+    """Return ``t`` with its elements clipped to the range from ``clip_value_min`` to ``clip_value_max``.
 
     Args:
         t: floating, int32 or int64; for ``IndexedSlices``, the values are clipped.

@@ -243,7 +243,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """Return ``elu`` with a scale that makes activations self-normalising.
+    """Return ``elu`` with a scale that makes activations self-normalizing.
 
     The result is ``scale * features`` where positive, otherwise ``scale * alpha * (exp(features) - 1)``, with ``scale``
     about 1.0507 and ``alpha`` about 1.6733.

@@ -1,4 +1,4 @@
-"""Normalisation: moments, batch normalisation, local response normalisation, L2.
+"""Normalization: moments, batch normalization, local response normalization, L2.
 
 Source: tensorflow/core/kernels/fused_batch_norm_op.cc, lrn_op.cc and tensorflow/python/ops/nn_impl.py, nn_grad.py,
 release 1.15.
@@ -21,7 +21,7 @@ from gpuplace.ops.gradients.tape import GradientTape
 from gpuplace.ops.math import cast, elementwise, reduction, unary
 from gpuplace.ops.nn.conv import channels_of
 from gpuplace.ops.nn.conv_arithmetic import wide
-from gpuplace.ops.nn.norm_arithmetic import fits, moments_of, normalised, normalised_gradient
+from gpuplace.ops.nn.norm_arithmetic import fits, moments_of, normalized, normalized_gradient
 from gpuplace.ops.nn.windows import format_of
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new, new_list
@@ -102,7 +102,7 @@ def batch_normalization(
         mean: the mean to subtract, ``[channels]`` or another shape that broadcasts to ``x``, as for the tensors below;
             of the dtype of ``variance``.
         variance: of a floating dtype, which may be wider than that of ``x``.
-        offset: the offset to add, of the dtype of ``variance``; None: none.
+        offset: the offset to add, of the dtype of ``variance``, or None.
         scale: the factor, of the dtype of ``variance``; None: 1.
         variance_epsilon: a small number added to the variance to avoid division by zero.
         name: name scope.
@@ -171,7 +171,7 @@ def fused_batch_norm(
     is_training: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalise images by batch statistics in one op, over all axes except the channels.
+    """Normalize images by batch statistics in one op, over all axes except the channels.
 
     Args:
         x: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
@@ -182,11 +182,11 @@ def fused_batch_norm(
         variance: variance of each channel, as ``mean``.
         epsilon: a small number, at least 1.001e-5, added to the variance.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        is_training: whether to normalise by the batch's own mean and variance.
+        is_training: whether to normalize by the batch's own mean and variance.
         name: name of the operation.
 
     Returns:
-        The normalised images, of the dtype and shape of ``x``, and the mean and variance used, ``[channels]``, float32.
+        The normalized images, of the dtype and shape of ``x``, and the mean and variance used, ``[channels]``, float32.
         While training, the variance is unbiased (divided by the number of pixels minus 1), for running averages.
 
     Raises:
@@ -268,10 +268,10 @@ def _fused(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., An
             mean, variance = precise.mean(axis=axes), precise.var(axis=axes)
         factor = scale / xp.sqrt(variance + scale.dtype.type(epsilon))
         if lined_up:
-            y = normalised(precise, mean, factor, offset)
+            y = normalized(precise, mean, factor, offset)
         else:
-            centred = precise - _per_channel(mean, data_format)
-            y = centred * _per_channel(factor, data_format) + _per_channel(offset, data_format)
+            centerd = precise - _per_channel(mean, data_format)
+            y = centerd * _per_channel(factor, data_format) + _per_channel(offset, data_format)
         out_variance = variance
         if is_training:  # running averages use the unbiased estimate
             rest = precise.size // max(1, mean.size)
@@ -293,7 +293,7 @@ def _fused_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Cal
         inverse = scale.dtype.type(1) / xp.sqrt(variance + scale.dtype.type(epsilon))
         empty = xp.zeros((0,), scale.dtype)
         if fits(xp, data_format, grad, precise):
-            result = normalised_gradient(grad, precise, scale, mean, inverse, is_training)
+            result = normalized_gradient(grad, precise, scale, mean, inverse, is_training)
             return result[0].astype(dtype, copy=False), result[1], result[2], empty, empty
         normal = (precise - _per_channel(mean, data_format)) * _per_channel(inverse, data_format)
         grad_offset = grad.sum(axis=axes)
@@ -375,12 +375,12 @@ def _fused_grad_formula(
     spread = reduction.reduce_mean(
         elementwise.squared_difference(x, new("StopGradient", input=mean_x)), axes, keepdims=planes
     )
-    along, centred = grad - mean_grad, x - mean_x
-    both = reduction.reduce_mean(grad * centred, axes, keepdims=planes)
+    along, centerd = grad - mean_grad, x - mean_x
+    both = reduction.reduce_mean(grad * centerd, axes, keepdims=planes)
     of_x = scale * unary.rsqrt(spread + epsilon)
-    of_x = of_x * (along - unary.reciprocal(spread + epsilon) * both * centred)
+    of_x = of_x * (along - unary.reciprocal(spread + epsilon) * both * centerd)
     inverse = unary.rsqrt(spread + epsilon)
-    of_scale = inverse * reduction.reduce_sum(grad * centred, axes, keepdims=planes)
+    of_scale = inverse * reduction.reduce_sum(grad * centerd, axes, keepdims=planes)
     if planes:
         of_scale = reshaping.squeeze(of_scale)
     of_offset = reduction.reduce_sum(grad, axes)
@@ -506,8 +506,8 @@ def _lrn_shape(op: Operation) -> list[TensorShape]:
     return [shape]
 
 
-def _over_channels(xp: ArrayModule, values: Any, radius: int) -> Any:
-    """Return the sum over each channel and its neighbours, as a product with a band matrix."""
+def _over_channels(xp: Any, values: Any, radius: int) -> Any:
+    """Return the sum over each channel and its neighbors, as a product with a band matrix."""
     channels = xp.arange(values.shape[-1])
     band = xp.abs(channels[:, None] - channels[None, :]) <= radius
     return values @ band.astype(values.dtype)

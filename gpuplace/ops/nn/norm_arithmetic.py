@@ -1,4 +1,4 @@
-"""Arithmetic of batch normalisation on the CPU, for channels-last images, in few passes over memory.
+"""Arithmetic of batch normalization on the CPU, for channels-last images, in few passes over memory.
 
 Source: tensorflow/core/kernels/fused_batch_norm_op.cc, release 1.15.
 """
@@ -35,7 +35,7 @@ def moments_of(x: Array) -> tuple[Any, Any]:
     return mean, sums_of(len(lines), lines.strides[0], channels, piece) / count
 
 
-def normalised(x: TensorLike, mean: Array, factor: Array, offset: Array) -> Array:
+def normalized(x: TensorLike, mean: Any, factor: Any, offset: Any) -> Any:
     """Return ``(x - mean) * factor + offset``."""
     lines, repeat = as_lines(x)
     result = np.empty_like(x)
@@ -51,13 +51,13 @@ def normalised(x: TensorLike, mean: Array, factor: Array, offset: Array) -> Arra
     return result
 
 
-def normalised_gradient(
+def normalized_gradient(
     grad: Any, x: Any, scale: TensorLike, mean: Any, inverse: Any, is_training: bool
 ) -> tuple[Any, Any, Any]:
     """Return the gradients with respect to the images, the scale and the offset.
 
     Args:
-        grad: gradient of the normalised images.
+        grad: gradient of the normalized images.
         x: the images.
         scale: the factor of each channel.
         mean: mean of each channel.

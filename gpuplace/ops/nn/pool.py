@@ -73,7 +73,7 @@ def _pool(
 
 @variant_of(_pool, op_type="MaxPool")
 def max_pool() -> None:
-    """Return the largest element of each window, for each channel or over neighbouring channels.
+    """Return the largest element of each window, for each channel or over neighboring channels.
 
     >>> import gpuplace as tf
     >>> tf.nn.max_pool(tf.zeros([8, 32, 32, 3]), ksize=2, strides=2, padding="VALID").shape
@@ -265,7 +265,7 @@ class _Axes:
         batch, self.depth = other_axes(attrs["ksize"], data_format)
         batch_stride, self.stride = other_axes(attrs["strides"], data_format)
         if (batch, batch_stride) != (1, 1):
-            raise _unimplemented("Pooling is not yet supported on the batch dimension.", "1 along the batch")
+            raise _unimplemented("Pooling is not yet supported on the batch dimension.", _ONE_ALONG + "batch")
         self._is_deep = (self.depth, self.stride) != (1, 1)
         self._is_wide = self.depth > 1 and spatial(attrs["ksize"], data_format) != (1, 1)
 
@@ -275,7 +275,7 @@ class _Axes:
             self.check(channels, device_type)
         elif self._is_deep:
             raise _unimplemented(
-                f"{name} is not yet supported on the depth dimension.", "1 along the channels"
+                f"{name} is not yet supported on the depth dimension.", _ONE_ALONG + "channels"
             )
 
     def check(self, channels: int, device_type: str) -> None:
@@ -283,25 +283,28 @@ class _Axes:
         if self._is_wide:
             raise _unimplemented(
                 "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
-                "two pooling ops, one after the other",
+                "use two pooling ops, one after the other",
             )
         if self.depth == 1:
             return
         if channels % self.depth:
             raise _unimplemented(
                 "Depthwise max pooling requires the depth window to evenly divide the input depth",
-                f"a window that divides {channels} channels",
+                f"use a window that divides the {channels} channels evenly",
             )
         if self.depth != self.stride:
             raise _unimplemented(
                 "Depthwise max pooling requires the depth window to equal the depth stride",
-                f"a stride of {self.depth} along the channels",
+                f"use a stride of {self.depth} along the channels",
             )
         if device_type != "CPU":
             raise _unimplemented(
                 "Depthwise max pooling is currently only implemented for CPU devices.",
-                "with tf.device('/cpu:0'), or tf.reduce_max of a reshaped tensor",
+                "use tf.device('/cpu:0'), or tf.reduce_max on a reshaped tensor",
             )
+
+
+_ONE_ALONG = "use a window and stride of 1 along the "
 
 
 def _unimplemented(sentence: str, hint: str) -> UnimplementedError:
@@ -436,7 +439,7 @@ def _check_mean(axes: _Axes, channels: int, device_type: str) -> None:
     axes.check(channels, device_type)
     if axes.depth > 1:
         raise _unimplemented(
-            "Non-spatial pooling is not yet supported. Volunteers? :)", "1 along the channels"
+            "Non-spatial pooling is not yet supported. Volunteers? :)", _ONE_ALONG + "channels"
         )
 
 

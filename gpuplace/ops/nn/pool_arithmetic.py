@@ -39,7 +39,7 @@ def largest(xp: Any, images: Array, window: Window) -> Array:
 
 
 def depthwise_largest(xp: Any, images: Any, depth: int) -> Any:
-    """Return the maximum of each ``depth`` neighbouring channels; ``depth`` divides their number."""
+    """Return the maximum of each ``depth`` neighboring channels; ``depth`` divides their number."""
     *sizes, channels = images.shape
     return images.reshape(*sizes, channels // depth, depth).max(axis=-1)
 

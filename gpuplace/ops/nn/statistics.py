@@ -38,7 +38,7 @@ def sufficient_statistics(
     Args:
         x: numbers of any shape.
         axes: the axes to sum over.
-        shift: a value close to the mean, which is subtracted first for precision; None: none.
+        shift: a value close to the mean, which is subtracted first for precision, or None.
         keep_dims: deprecated name of ``keepdims``.
         name: name scope.
         keepdims: whether to keep the reduced axes with size 1.
@@ -78,7 +78,7 @@ def normalize_moments(
         counts: the number of elements in each sum.
         mean_ss: the sums.
         variance_ss: the sums of squares.
-        shift: the value that was subtracted first; None: none.
+        shift: the value that was subtracted first, or None.
         name: name scope.
 
     Returns:

@@ -1,7 +1,7 @@
 """Phases of strided sliding windows: the positions in a window that see pixels of the same remainder by the stride.
 
-In a window of five with stride 2, the positions 0, 2 and 4 see the even pixels of an axis. Neighbouring windows see
-neighbouring even pixels, like a window with stride 1 over the even pixels alone::
+In a window of five with stride 2, the positions 0, 2 and 4 see the even pixels of an axis. Neighboring windows see
+neighboring even pixels, like a window with stride 1 over the even pixels alone::
 
     pixels   0 1 2 3 4 5 6 7        even   0 2 4 6        odd   1 3 5 7
     windows  a b a b a                     a a a                b b

@@ -313,7 +313,7 @@ def multinomial(
     """Draw classes by their probabilities. Deprecated in 1.15; use ``categorical``.
 
     Args:
-        logits: ``[batch, classes]``, floating: logarithms of unnormalised probabilities.
+        logits: ``[batch, classes]``, floating: logarithms of unnormalized probabilities.
         num_samples: number of samples per row, a scalar int32.
         seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the scope.
@@ -340,7 +340,7 @@ def categorical(
     """Draw classes by their probabilities: ``tf.random.categorical``.
 
     Args:
-        logits: ``[batch, classes]``, floating: logarithms of unnormalised probabilities.
+        logits: ``[batch, classes]``, floating: logarithms of unnormalized probabilities.
         num_samples: number of samples per row, a scalar int32.
         dtype: type of the classes, int32 or int64. None: int64.
         seed: the op's seed, an integer. None: see ``set_random_seed``.

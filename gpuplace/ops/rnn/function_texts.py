@@ -1,4 +1,4 @@
-"""Serialise user-defined functions: their code, defaults and closures.
+"""Serialize user-defined functions: their code, defaults and closures.
 
 The text contains Python bytecode for the same Python version.
 
@@ -17,7 +17,7 @@ from typing import Any
 
 
 def function_texts(function: Callable[..., Any]) -> tuple[Any, str, str]:
-    """Serialise a function.
+    """Serialize a function.
 
     >>> code, kind, module = function_texts(lambda x: x + 1)
     >>> kind, function_from(code, kind, None, {})(2)
@@ -38,7 +38,7 @@ def function_texts(function: Callable[..., Any]) -> tuple[Any, str, str]:
 
 
 def function_from(text: Any, kind: str, module: str | None, custom: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the function from a serialised form.
+    """Return the function from a serialized form.
 
     Args:
         text: its code, defaults and closure; or its name.

@@ -108,7 +108,7 @@ class _Wrapper(RNNCell):
 
     @staticmethod
     def _functions_from(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the config with its serialised functions restored."""
+        """Return the config with its serialized functions restored."""
         return config
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -184,7 +184,7 @@ class DropoutWrapper(_Wrapper):
             self._make_noise(input_size, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments by name, including the serialised visitor, if there is one."""
+        """Return the arguments by name, including the serialized visitor, if there is one."""
         config = super().get_config()
         if self._dropout_state_filter is not _is_dropped:
             texts = function_texts(self._dropout_state_filter)
@@ -297,7 +297,7 @@ class ResidualWrapper(_Wrapper):
         self._residual_fn = residual_fn
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments by name, including the serialised function, if there is one."""
+        """Return the arguments by name, including the serialized function, if there is one."""
         config = super().get_config()
         if self._residual_fn is not None:
             texts = function_texts(self._residual_fn)

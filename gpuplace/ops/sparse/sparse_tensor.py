@@ -171,7 +171,7 @@ def is_sparse(x: TensorLike) -> bool:
     """Return whether an object is a sparse tensor or the value of one.
 
     Args:
-        x: anything.
+        x: any object.
     """
     return isinstance(x, SparseTensor | SparseTensorValue)
 

@@ -504,7 +504,7 @@ def _unsorted_segment_join(
         shapes = "[{}], segment_ids.shape = [{}]".format(
             *(",".join(map(str, item.shape)) for item in (inputs, segment_ids))
         )
-        raise InvalidArgumentError.of(f"input.shape = {shapes} - the first must start with the second")
+        raise InvalidArgumentError.of(f"segment_ids must be a prefix of input.shape: input.shape = {shapes}")
     ids = segment_ids.reshape(-1).tolist()
     rest = inputs.shape[segment_ids.ndim :]
     rows = inputs.reshape(len(ids), math.prod(rest)).tolist()

@@ -53,7 +53,7 @@ def wrap_or_unwrap(value: object) -> Any:
     """Return a value in the form in which it is stored: lists and dicts wrapped, `NoDependency` unwrapped.
 
     Args:
-        value: anything.
+        value: any object.
     """
     if isinstance(value, NoDependency):
         return value.value
@@ -69,7 +69,7 @@ def sticky_attribute_assignment(trackable: Any, name: str, value: TensorLike) ->
     Args:
         trackable: the object.
         name: the attribute's name, which may have had another value.
-        value: anything.
+        value: any object.
 
     Returns:
         The value to store.

@@ -21,7 +21,7 @@ def is_layer(obj: object) -> bool:
     """Return whether an object is a layer, judged by its attributes.
 
     Args:
-        obj: anything.
+        obj: any object.
     """
     return hasattr(obj, "_is_layer") and not isinstance(obj, type)
 
@@ -30,7 +30,7 @@ def has_weights(obj: object) -> bool:
     """Return whether an object is a layer or a container of layers.
 
     Args:
-        obj: anything.
+        obj: any object.
     """
     kind = type(obj)
     return (

@@ -135,7 +135,7 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         """Add an element at the end.
 
         Args:
-            value: anything.
+            value: any object.
         """
         self._check_external_modification()
         super().append(value)
@@ -145,7 +145,7 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         """Add elements at the end.
 
         Args:
-            values: anything.
+            values: any object.
         """
         self._check_external_modification()
         super().extend(values)
@@ -156,7 +156,7 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
 
         Args:
             index: its position.
-            obj: anything.
+            obj: any object.
         """
         self._non_append_mutation = True
         self._storage.insert(index, obj)

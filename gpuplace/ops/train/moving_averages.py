@@ -53,8 +53,8 @@ def assign_moving_average(
         return state.assign_sub(variable, change, name=scope)
 
 
-def _zero_debiased(average: Any, value: TensorLike, rest: Any, name: str) -> Tensor:
-    """Assign the zero-initialised average of ``value``, divided by the total weight of its values."""
+def _zero_debiased(average: Any, value: Any, rest: Any, name: str) -> Any:
+    """Assign the zero-initialized average of ``value``, divided by the total weight of its values."""
     graph = get_default_graph()
     kind = average.dtype.base_dtype
     with variable_scope(average.op.name, values=[average, value, rest]) as scope:

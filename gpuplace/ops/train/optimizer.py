@@ -90,7 +90,7 @@ class Optimizer(Trackable):
 
         Args:
             loss: the loss, a floating tensor, or a function that returns one.
-            global_step: a variable to increment, an integer scalar; None: none.
+            global_step: a variable to increment, an integer scalar, or None.
             var_list: a variable or a list of variables to update; None: the trainable variables.
             gate_gradients: the gradients that wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``),
                 or all (``GATE_GRAPH``).
@@ -190,7 +190,7 @@ class Optimizer(Trackable):
         Args:
             grads_and_vars: pairs of a gradient (a tensor, ``IndexedSlices`` or None, with the variable's type and
                 shape) and a variable; a variable whose gradient is None does not change.
-            global_step: a variable, an integer scalar; None: none.
+            global_step: a variable, an integer scalar, or None.
             name: name of the operation; None: the optimizer's.
 
         Returns:
@@ -262,7 +262,7 @@ class Optimizer(Trackable):
         Args:
             distribution: the strategy.
             grads_and_vars: pairs of a gradient with a component for each replica, and a variable of the strategy.
-            global_step: a variable to increment; None: none.
+            global_step: a variable to increment, or None.
             name: name of the operation; None: the optimizer's.
         """
         extended, graph = distribution.extended, get_default_graph()

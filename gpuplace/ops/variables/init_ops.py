@@ -70,7 +70,7 @@ class Initializer:
         Args:
             shape: the shape, a list of sizes or a fully defined ``TensorShape``.
             dtype: the dtype; None: the initializer's own.
-            partition_info: the part of a partitioned variable to initialise, or None.
+            partition_info: the part of a partitioned variable to initialize, or None.
 
         Returns:
             A tensor of that shape and dtype.
@@ -98,7 +98,7 @@ class Initializer:
 
 
 class Zeros(Initializer):
-    """Initialise with zeros.
+    """Initialize with zeros.
 
     Args:
         dtype: default dtype; any type.
@@ -115,7 +115,7 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """Initialise with ones.
+    """Initialize with ones.
 
     Args:
         dtype: default dtype; numbers or bool.
@@ -132,7 +132,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """Initialise with a given value; its last element fills the rest of a larger shape.
+    """Initialize with a given value; its last element fills the rest of a larger shape.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.constant_initializer([1, 2])([4]))
@@ -192,7 +192,7 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Initialise with uniform random values between ``minval`` and ``maxval``.
+    """Initialize with uniform random values between ``minval`` and ``maxval``.
 
     Args:
         minval: the lower bound, a number or scalar tensor.
@@ -239,7 +239,7 @@ class _Normal(Initializer):
 
 
 class RandomNormal(_Normal):
-    """Initialise with normally distributed random values.
+    """Initialize with normally distributed random values.
 
     Args:
         mean: mean, a number or scalar tensor.
@@ -260,7 +260,7 @@ class RandomNormal(_Normal):
 
 
 class TruncatedNormal(_Normal):
-    """Initialise with truncated normal random values: values beyond two standard deviations are redrawn.
+    """Initialize with truncated normal random values: values beyond two standard deviations are redrawn.
 
     Args:
         mean: mean, a number or scalar tensor.
@@ -281,9 +281,9 @@ class TruncatedNormal(_Normal):
 
 
 class UniformUnitScaling(Initializer):
-    """Initialise uniformly within ``+-sqrt(3 / fan_in) * factor``, which preserves the variance of a layer's input.
+    """Initialize uniformly within ``+-sqrt(3 / fan_in) * factor``, which preserves the variance of a layer's input.
 
-    Deprecated in TensorFlow in favour of ``variance_scaling_initializer``.
+    Deprecated in TensorFlow in favor of ``variance_scaling_initializer``.
 
     Args:
         factor: factor of the bounds, a number.
@@ -311,7 +311,7 @@ class UniformUnitScaling(Initializer):
 
 
 class VarianceScaling(Initializer):
-    """Initialise with random values of variance ``scale / n``.
+    """Initialize with random values of variance ``scale / n``.
 
     Args:
         scale: positive factor.
@@ -373,7 +373,7 @@ class _Glorot(VarianceScaling):
 
 
 class GlorotUniform(_Glorot):
-    """Initialise uniformly within ``+-sqrt(6 / (fan_in + fan_out))``.
+    """Initialize uniformly within ``+-sqrt(6 / (fan_in + fan_out))``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.
@@ -387,7 +387,7 @@ class GlorotUniform(_Glorot):
 
 
 class GlorotNormal(_Glorot):
-    """Initialise with a truncated normal distribution of variance ``2 / (fan_in + fan_out)``.
+    """Initialize with a truncated normal distribution of variance ``2 / (fan_in + fan_out)``.
 
     Args:
         seed: seed of the random op; None: see ``set_random_seed``.
@@ -401,7 +401,7 @@ class GlorotNormal(_Glorot):
 
 
 class Orthogonal(Initializer):
-    """Initialise with an orthogonal matrix, from the QR decomposition of a random one; leading dimensions become rows.
+    """Initialize with an orthogonal matrix, from the QR decomposition of a random one; leading dimensions become rows.
 
     Args:
         gain: factor of the matrix, a number.
@@ -435,7 +435,7 @@ class Orthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """Initialise with the identity matrix times ``gain``.
+    """Initialize with the identity matrix times ``gain``.
 
     Args:
         gain: factor of the matrix, a number.

@@ -1,4 +1,4 @@
-"""Collections of variables, and the operations that initialise them or report uninitialised ones.
+"""Collections of variables, and the operations that initialize them or report uninitialized ones.
 
 Source: tensorflow/python/ops/variables.py, release 1.15.
 """
@@ -131,12 +131,12 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
 
 
 def global_variables_initializer() -> Operation:
-    """Return an operation that initialises all current global variables."""
+    """Return an operation that initializes all current global variables."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Operation:
-    """Return an operation that initialises all current local variables."""
+    """Return an operation that initializes all current local variables."""
     return variables_initializer(local_variables())
 
 

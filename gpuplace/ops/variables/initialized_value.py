@@ -1,10 +1,10 @@
-"""Values of variables that may be uninitialised: ``tf.Variable(other * 2.0)`` can be initialised in any order.
+"""Values of variables that may be uninitialized: ``tf.Variable(other * 2.0)`` can be initialized in any order.
 
-                       +-- switch --(initialised)--> read ----+
-    is initialised? ---+                                      +--> merge
+                       +-- switch --(initialized)--> read ----+
+    is initialized? ---+                                      +--> merge
                        +-- switch --(not yet)--> initial value+
 
-An initial value that depends on a reference variable is rebuilt on top of such a merge, so that initialising both
+An initial value that depends on a reference variable is rebuilt on top of such a merge, so that initializing both
 variables in one step gives the same values in any order.
 
 Source: tensorflow/python/ops/variables.py and control_flow_ops.py (structure of ``cond``), release 1.15.
@@ -27,8 +27,8 @@ from gpuplace.typing import Array, ArrayModule, VariableLike
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
 
 
-def value_if_initialized(variable: VariableLike) -> Tensor:
-    """Return the value of ``variable`` or, if it is uninitialised, its initial value, as ``tf.cond`` would build it.
+def value_if_initialized(variable: Any) -> Tensor:
+    """Return the value of ``variable`` or, if it is uninitialized, its initial value, as ``tf.cond`` would build it.
 
     Raises:
         ValueError: the initial value is unknown, as for a variable imported from a message that does not name it.
@@ -71,7 +71,7 @@ def guarded_initial_value(name: str, initial_value: Tensor) -> Tensor:
     """Return ``initial_value`` with each reference variable replaced by its value or initial value.
 
     Args:
-        name: name of the variable to initialise, used in the names of rebuilt operations.
+        name: name of the variable to initialize, used in the names of rebuilt operations.
         initial_value: the tensor.
     """
     return _rebuilt(name, initial_value, {})

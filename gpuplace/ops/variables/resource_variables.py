@@ -52,7 +52,7 @@ class ResourceVariable(Variable):
         variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: add them.
         dtype: the dtype; None: the initial value's.
         expected_shape: ignored, as in TensorFlow.
-        import_scope: the scope of the operations in ``variable_def``; None: none.
+        import_scope: the scope of the operations in ``variable_def``, or None.
         constraint: a function that optimizers apply to the value after an update.
         use_resource: ignored.
         synchronization: stored in the variable.
@@ -379,7 +379,7 @@ def is_resource_variable(variable: VariableLike) -> bool:
     """Return whether a variable is a resource variable.
 
     Args:
-        variable: anything.
+        variable: any object.
 
     Returns:
         A Python bool.

@@ -1,4 +1,4 @@
-"""Resources of a graph that are initialised and reported like variables: ``tensorflow.python.ops.resources``.
+"""Resources of a graph that are initialized and reported like variables: ``tensorflow.python.ops.resources``.
 
 A resource has a ``handle``, an operation ``create`` that makes it, and a bool tensor ``is_initialized``. Shared
 resources are in the collection ``resources``, those of one session in ``local_resources``; a ``Scaffold`` makes both.

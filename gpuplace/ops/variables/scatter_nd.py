@@ -171,7 +171,7 @@ def batch_scatter_update(
     use_locking: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Replace rows of a variable, by separate indices for each batch.
+    """Replace rows of a variable, with separate indices for each batch.
 
     >>> import gpuplace as tf
     >>> table = tf.Variable([[1.0, 2.0], [3.0, 4.0]])

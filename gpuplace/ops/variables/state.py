@@ -91,7 +91,7 @@ def _variable(
 def _temporary_variable(
     xp: ArrayModule, *, shape: TensorShape, dtype: DType, var_name: bytes, ctx: KernelContext
 ) -> VariableStorage:
-    """Return a variable of one step. TensorFlow leaves its memory uninitialised; here it is all zeros."""
+    """Return a variable of one step. TensorFlow leaves its memory uninitialized; here it is all zeros."""
     storage = VariableStorage(
         var_name.decode() or ctx.op.name, dtype.base_dtype, shape, device=ctx.device, container=_OF_A_STEP
     )

@@ -54,7 +54,7 @@ __all__ = [
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable on several devices are synchronised; only stored, to match TensorFlow's signatures."""
+    """When copies of a variable on several devices are synchronized; only stored, to match TensorFlow's signatures."""
 
     AUTO = 0
     NONE = 1
@@ -125,7 +125,7 @@ class SaveSliceInfo:
         var_offset: start of the slice.
         var_shape: sizes of the slice.
         save_slice_info_def: a ``SaveSliceInfoDef`` in place of these arguments; None: use them.
-        import_scope: a scope to prepend to the name in that message; None: none.
+        import_scope: a scope to prepend to the name in that message, or None.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class SaveSliceInfo:
         """Return the slice as a ``SaveSliceInfoDef``.
 
         Args:
-            export_scope: a scope to strip from the name; None: none.
+            export_scope: a scope to strip from the name, or None.
 
         Returns:
             The message; None if the whole variable is not in the scope.
@@ -171,7 +171,7 @@ def trainable_with(synchronization: VariableSynchronization, trainable: bool | N
     """Return whether a variable is trainable.
 
     Args:
-        synchronization: variables synchronised on reads are not trainable, unless ``trainable`` is True.
+        synchronization: variables synchronized on reads are not trainable, unless ``trainable`` is True.
         trainable: the requested value; None: depends on ``synchronization``.
 
     Raises:
@@ -224,7 +224,7 @@ class Variable(Trackable, metaclass=_VariableType):
         variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: add them.
         dtype: the dtype; None: the initial value's.
         expected_shape: ignored, as in TensorFlow.
-        import_scope: the scope of the operations in ``variable_def``; None: none.
+        import_scope: the scope of the operations in ``variable_def``, or None.
         constraint: a function that optimizers apply to the value after an update.
         use_resource: whether to make a resource variable; None: the variable scope's setting, or the global default.
         synchronization: stored in the variable.
@@ -369,7 +369,7 @@ class Variable(Trackable, metaclass=_VariableType):
         """Return the variable as a ``VariableDef``, which names its operations.
 
         Args:
-            export_scope: a scope to strip from the names; None: none.
+            export_scope: a scope to strip from the names, or None.
 
         Returns:
             The message; None if the variable is not in the scope.
@@ -494,7 +494,7 @@ class Variable(Trackable, metaclass=_VariableType):
         return Reference(self)
 
     def initialized_value(self) -> Tensor:
-        """Return the value, or the initial value if uninitialised; for use in other variables' initial values."""
+        """Return the value, or the initial value if uninitialized; for use in other variables' initial values."""
         with self.graph.as_default(), self.graph.control_dependencies(None):
             return value_if_initialized(self)
 

@@ -19,7 +19,7 @@ then every ParallelConcat.
 Modules: `branches` (`If`, `Case`), `loops` (`While`), `inlining` (functions), `aggregates` (`AccumulateNV2`,
 `ParallelConcat`); `flow_graph` is the graph that they change, `bodies` holds the function library.
 
-Source: tensorflow/core/common_runtime/lower_functional_ops.cc and its neighbours, releases 1.15 and 2.21.
+Source: tensorflow/core/common_runtime/lower_functional_ops.cc and its neighbors, releases 1.15 and 2.21.
 """
 
 from gpuplace.placer.lowering.bodies import BodyNode, FunctionBody

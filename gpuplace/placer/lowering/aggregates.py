@@ -52,7 +52,7 @@ def lower_accumulate(graph: FlowGraph, node: FlowNode) -> None:
 
 
 def sum_in_loop(graph: FlowGraph, node: FlowNode) -> None:
-    """Replace an `AccumulateNV2` by an `AddN`: a variable updated in place would be shared by all iterations."""
+    """Replace an `AccumulateNV2` with an `AddN`: a variable updated in place would be shared by all iterations."""
     attrs = {"T": node.attrs["T"], "N": len(node.inputs)}
     result = graph.add(node.name, "AddN", attrs, node.device, list(node.inputs), list(node.controls))
     graph.replace(node, [(result, 0)], result)

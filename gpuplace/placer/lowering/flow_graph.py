@@ -198,7 +198,7 @@ class FlowGraph:
             del old.consumers[node]
 
     def replace(self, node: FlowNode, outputs: list[Output], control: FlowNode | None) -> None:
-        """Feed the consumers of `node` from `outputs`, and replace control edges from it by edges from `control`."""
+        """Feed the consumers of `node` from `outputs`, and replace control edges from it with edges from `control`."""
         for consumer, positions in list(node.consumers.items()):
             for index in sorted(positions):
                 output = outputs[consumer.inputs[index][1]]

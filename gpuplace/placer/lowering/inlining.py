@@ -1,4 +1,4 @@
-"""Replace a call by the body of its function.
+"""Replace a call with the body of its function.
 
     a ─> Func/f/input/_0 ─> f/add ─> Func/f/output/_2 ─> consumers
                 ^             ^             :
@@ -37,7 +37,7 @@ def inline(
     newer: bool,
     one_device: bool = False,
 ) -> None:
-    """Replace a call by the function's nodes.
+    """Replace a call with the function's nodes.
 
     Args:
         graph: the call's graph.

@@ -54,13 +54,14 @@ def load_cupy(device: str) -> Any:
         if error.name != "cupy":
             raise
         raise UnimplementedError.of(
-            f"{device} is a real GPU, and computing on it needs CuPy.",
-            hint="pip install 'gpuplace[cuda12]' (or [cuda13]), place on the CPU, or simulate GPUs with"
+            f"Running operations on {device}, a real GPU, requires CuPy.",
+            hint="run pip install 'gpuplace[cuda12]' (or [cuda13]), place operations on the CPU, or simulate GPUs with"
             " use_machine('2x Tesla K40c')",
         ) from error
     except ImportError as error:
         raise InternalError.of(
-            f"CuPy cannot be loaded, so {device} cannot be used: {error}", hint="python -c 'import cupy'"
+            f"CuPy cannot be loaded, so {device} cannot be used: {error}",
+            hint="run python -c 'import cupy' to see why",
         ) from error
 
 
@@ -98,7 +99,7 @@ class CupyBackend:
             raise InternalError.of(
                 f"{device.name} cannot be used: {type(error).__name__}: {error}",
                 facts={"hardware": device.physical_device_desc},
-                hint="nvidia-smi, and CUDA_VISIBLE_DEVICES",
+                hint="check the output of nvidia-smi and the value of CUDA_VISIBLE_DEVICES",
             ) from error
 
     def _set_memory(self, device: DeviceAttributes, settings: GPUSettings) -> None:
@@ -186,7 +187,7 @@ class CupyBackend:
             except self._driver_error as error:
                 raise InternalError.of(
                     f"{what} failed: {error}",
-                    hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
+                    hint="an earlier kernel may have failed: set CUDA_LAUNCH_BLOCKING=1 to find out which",
                 ) from error
 
     def on_device(self, value: Any) -> Any:

@@ -111,7 +111,7 @@ class _Chunk:
 
 
 def _linked(before: _Chunk | None, chunk: _Chunk, region: _Region) -> _Chunk:
-    """Insert a chunk after another one, or first in its region, and return it."""
+    """Insert a chunk after another chunk, or first in its region, and return it."""
     chunk.prev = before
     if before is None:
         region.first = chunk
@@ -198,7 +198,7 @@ class BFCAllocator:
         self._lock = threading.Lock()
         self._owner = object()
         self.memory: Any = None
-        """Accounting of tensors, which frees the memory of deleted tensors before each operation; None: none."""
+        """Accounting of tensors, which frees the memory of deleted tensors before each operation, or None."""
         self._used: dict[int, _Chunk] = {}
         self._is_settled = True
         """Whether the derived state agrees with the regions of the device and the chunks in use."""

@@ -52,7 +52,7 @@ class DeviceMemory:
 
         Args:
             nbytes: size in bytes.
-            owner: key of the region for ``regions_of``; None: none.
+            owner: key of the region for ``regions_of``, or None.
         """
         with self._lock:
             if nbytes <= 0 or nbytes > self.bytes_free:

@@ -313,8 +313,9 @@ def _pin(state: _Gpus, device: VirtualGPU) -> None:
     listed = repr(first.visible_device_list)
     if release in ("1.0", "1.4"):
         warn(
-            f"GPU:{device.tf_id} of this session is on visible GPU {device.visible_id}, of an earlier session on "
-            f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
+            f"GPU:{device.tf_id} is visible GPU {device.visible_id} in this session, but it was visible GPU {before} "
+            f"in an earlier session (visible_device_list={listed}). TensorFlow {release} allows this silently; later "
+            "releases raise an error.",
             GPUOptionsWarning,
         )
         return
@@ -326,8 +327,8 @@ def _pin(state: _Gpus, device: VirtualGPU) -> None:
         f"multiple Sessions in the same process. This is not{gap}currently supported, see "
         "https://github.com/tensorflow/tensorflow/issues/19083",
         facts={"first session": f"visible_device_list={listed}"},
-        hint="one visible_device_list for all sessions and tf.device('/gpu:1') for the second graph, or "
-        "tf.reset_runtime()",
+        hint="use one visible_device_list for all sessions and tf.device('/gpu:1') for the second graph, or "
+        "call tf.reset_runtime()",
     )
 
 
@@ -339,7 +340,7 @@ def _check_allocator_type(state: _Gpus, device: VirtualGPU, settings: GPUSetting
     raise InternalError.of(
         f"Failed to get memory allocator for TF GPU {device.tf_id} with {device.memory_limit} bytes of memory.",
         facts={"allocator_type": repr(settings.allocator_type)},
-        hint="gpu_options.allocator_type of '' or 'BFC'",
+        hint="set gpu_options.allocator_type to '' or 'BFC'",
     )
 
 

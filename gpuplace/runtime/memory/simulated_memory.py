@@ -118,8 +118,8 @@ class TensorMemory(ABC):
                 raise
         return value
 
-    def note_shared(self, label: str, device: str, source: Array, value: object) -> Array:
-        """Account for an array that shares the memory of another one, and return it.
+    def note_shared(self, label: str, device: str, source: Any, value: Any) -> Any:
+        """Account for an array that shares the memory of another array, and return it.
 
         Args:
             label, device: as in `note`.
@@ -242,7 +242,7 @@ class SimulatedMemory(TensorMemory):
             error = ResourceExhaustedError.of(
                 oom_message(shape, as_dtype(dtype), device, self.allocator.name),
                 facts=self._facts(nbytes),
-                hint="smaller batches, or move a part of the graph to another device",
+                hint="use smaller batches, or move part of the graph to another device",
             )
             held = [chunk for chunk in self.allocator.chunks() if chunk.in_use]
             # For ``report_tensor_allocations_upon_oom``.

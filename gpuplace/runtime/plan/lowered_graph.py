@@ -88,13 +88,13 @@ class LoweredGraph(Graph):
         return self._names_in_messages.get(op.name, op.name)
 
     def operation(self, op: Operation) -> Operation:
-        """Return the operation for an operation of the program.
+        """Return the lowered operation for an operation of the program.
 
         Args:
             op: the program's operation.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: there is no such operation.
         """
         counterpart = self.by_name.get(op.name)
         if counterpart is None:
@@ -108,7 +108,7 @@ class LoweredGraph(Graph):
             tensor: the program's tensor.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: there is no such operation.
         """
         if tensor in self._fed:
             return self._fed[tensor]

@@ -1,8 +1,8 @@
 r"""Errors of steps: the failed node, the line that created it, and its inputs.
 
-The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, replaces the tag by the line that
-created the node (1.15), or puts the lines above the message (2.21). 1.0 and 1.4 do neither: they print the whole node
-with its device, and list the line as a fact.
+The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, replaces the tag with the line
+that created the node (1.15), or puts the lines above the message (2.21). 1.0 and 1.4 do neither: they print the whole
+node with its device, and list the line as a fact.
 
 >>> parse_message("no {{node b}}, no {{colocation_node c}}")
 (['no ', ', no ', ''], [Tag(type='node', name='b'), Tag(type='colocation_node', name='c')])
@@ -278,7 +278,7 @@ def _block(function: str, argument: str, at: TraceableObject) -> str:
 
 
 def interpolate(error_message: str, graph: Graph) -> str:
-    """Replace the tags of an error message by the program's lines.
+    """Replace the tags in an error message with the program's lines.
 
     Args:
         error_message: message of the runtime.

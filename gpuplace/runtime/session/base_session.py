@@ -490,7 +490,7 @@ class BaseSession:
 
         Args:
             fetches: all fetches, as in ``run``.
-            feeds: all tensors (or names, or objects of several tensors) to be fed; None: none.
+            feeds: all tensors (or names, or objects of several tensors) to be fed, or None.
 
         Returns:
             The handle for ``partial_run``.
@@ -552,7 +552,7 @@ class BaseSession:
 
         Args:
             fetches: as in ``run``.
-            feed_list: the tensors (or names) fed with the function's positional arguments; None: none.
+            feed_list: the tensors (or names) fed with the function's positional arguments, or None.
             accept_options: whether the function also accepts the keyword arguments ``options`` and ``run_metadata``.
 
         Returns:

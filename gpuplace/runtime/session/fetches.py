@@ -155,7 +155,7 @@ def composite_pairs(key: object, value: object) -> Sequence[tuple[Any, Any]] | N
     if composite is None:
         return None
     if composite.feed is None:
-        raise TypeError(f"Cannot feed {key!r}: no function to do that was registered for {composite.kind}")
+        raise TypeError(f"Cannot feed {key!r}: no feed function is registered for {composite.kind}")
     return composite.feed(key, value)
 
 
@@ -231,7 +231,7 @@ class FetchStructure:
         try:
             self.build: Build = self._visit(fetches)
         except RecursionError:
-            raise ValueError("The fetches are nested too deep: does a list or dict contain itself?") from None
+            raise ValueError("The fetches are nested too deeply: does a list contain itself?") from None
         self.tensors: tuple[Tensor, ...] = tuple(self._positions)
         self.operations: tuple[Operation, ...] = tuple(self._operations)
 

@@ -168,7 +168,7 @@ def signature_choice(signature: str | None, function: str | None, whole_graph: b
         ValueError: they contradict each other.
     """
     if whole_graph and (signature or function):
-        raise ValueError("whole_graph chooses the whole graph: leave out signature and function")
+        raise ValueError("whole_graph=True selects the whole graph: omit signature and function")
     return "" if whole_graph else signature
 
 
@@ -291,7 +291,7 @@ def _placement_graph_of_part(
         what = type(graph).__name__
         raise ValueError(f"tags and signature apply only to a SavedModel; this is a {what}")
     if not isinstance(source, Graph):
-        raise ValueError("function names a function of a graph's library: this graph keeps none")
+        raise ValueError("function must name a library function, but this graph has no library")
     return load_placement_graph(Model(library_of(source)), catalogue, release, **choice._asdict())
 
 
@@ -349,7 +349,7 @@ def devices_of(
     """
     if isinstance(machine, DeviceSet):
         if visible_devices is not None:
-            raise ValueError("visible_devices chooses GPUs of a Machine; a DeviceSet is taken as it is")
+            raise ValueError("visible_devices requires a Machine; it cannot be combined with a DeviceSet")
         return machine
     environ: Mapping[str, str] | None = None if machine is None else {}
     machine = current_machine() if machine is None else as_machine(machine)

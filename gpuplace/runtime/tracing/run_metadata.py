@@ -57,7 +57,7 @@ def fill_run_metadata(
         graph: the whole graph.
         rules: ``"1.15"`` or ``"2.21"``.
         trace: trace of the step; None if it was not traced.
-        costs: cost model for which the step was measured; None: none.
+        costs: cost model for which the step was measured, or None.
     """
     if run_metadata is None:
         from gpuplace.graphdef.messages import RunMetadata

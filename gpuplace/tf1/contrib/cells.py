@@ -1,4 +1,4 @@
-"""A recurrent cell with layer normalisation: ``tf.contrib.rnn.LayerNormBasicLSTMCell``.
+"""A recurrent cell with layer normalization: ``tf.contrib.rnn.LayerNormBasicLSTMCell``.
 
 Source: tensorflow/contrib/rnn/python/ops/rnn_cell.py, release 1.15.
 """
@@ -21,7 +21,7 @@ __all__ = ["LayerNormBasicLSTMCell"]
 
 
 class LayerNormBasicLSTMCell(RNNCell):
-    """A long short-term memory cell with layer normalisation and recurrent dropout.
+    """A long short-term memory cell with layer normalization and recurrent dropout.
 
     >>> import gpuplace as tf
     >>> cell = tf.contrib.rnn.LayerNormBasicLSTMCell(4)
@@ -34,7 +34,7 @@ class LayerNormBasicLSTMCell(RNNCell):
         forget_bias: bias of the forget gates.
         input_size: not used, as in TensorFlow.
         activation: an activation function.
-        layer_norm: whether to normalise gates and memory; otherwise they have a bias.
+        layer_norm: whether to normalize gates and memory; otherwise they have a bias.
         norm_gain: initial value of the scales.
         norm_shift: initial value of the shifts.
         dropout_keep_prob: probability of keeping a value, a number or a tensor.

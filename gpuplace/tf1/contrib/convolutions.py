@@ -1,4 +1,4 @@
-"""Convolution and pooling layers of ``tf.contrib.layers``, with activation, normalisation and regularization.
+"""Convolution and pooling layers of ``tf.contrib.layers``, with activation, normalization and regularization.
 
 Source: tensorflow/contrib/layers/python/layers/layers.py, release 1.15.
 """
@@ -60,7 +60,7 @@ def convolution(
         data_format: ``"NHWC"``, ``"NCHW"``, ``"NWC"`` or ``"NCW"``; None: channels last.
         rate: dilation rate of the window.
         activation_fn: an activation function; None: linear.
-        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
+        normalizer_fn: a normalization in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
         weights_initializer: initializer of the weights.
         weights_regularizer: returns a scalar loss for the weights.
@@ -199,7 +199,7 @@ def convolution2d_transpose(
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         activation_fn: an activation function; None: linear.
-        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
+        normalizer_fn: a normalization in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
         weights_initializer: initializer of the weights.
         weights_regularizer: returns a scalar loss for the weights.
@@ -281,7 +281,7 @@ def separable_convolution2d(
         data_format: ``"NHWC"`` or ``"NCHW"``.
         rate: dilation rate of the window's rows and columns.
         activation_fn: an activation function; None: linear.
-        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
+        normalizer_fn: a normalization in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
         weights_initializer: initializer of the depthwise weights.
         pointwise_initializer: initializer of the pointwise weights; None: that of the depthwise weights.

@@ -1,6 +1,6 @@
-"""``tf.contrib.layers``, also ``tf.contrib.slim``: layers as functions, with activation, normalisation, regularization.
+"""``tf.contrib.layers``, also ``tf.contrib.slim``: layers as functions, with activation, normalization, regularization.
 
-Convolutions are in ``convolutions``, normalisations in ``normalization``. Variables are called ``weights`` and
+Convolutions are in ``convolutions``, normalizations in ``normalization``. Variables are called ``weights`` and
 ``biases`` and are added to the collection of model variables.
 
 Source: tensorflow/contrib/layers/python/layers/layers.py and utils.py, release 1.15.
@@ -71,12 +71,12 @@ def layout_of(data_format: str | None) -> str:
 
 
 def activated(outputs: Any, activation_fn: Any, normalizer_fn: Any, normalizer_params: Any) -> Any:
-    """Normalise and activate the outputs of a layer.
+    """Normalize and activate the outputs of a layer.
 
     Args:
         outputs: the outputs.
         activation_fn: an activation function; None: linear.
-        normalizer_fn: a function of the outputs; None: no normalisation.
+        normalizer_fn: a function of the outputs; None: no normalization.
         normalizer_params: its arguments, a dict, or None.
     """
     if normalizer_fn is not None:
@@ -112,7 +112,7 @@ def fully_connected(
         inputs: ``[..., size]``.
         num_outputs: size of the output's last axis.
         activation_fn: an activation function; None: linear.
-        normalizer_fn: a normalisation in place of biases, such as ``batch_norm``.
+        normalizer_fn: a normalization in place of biases, such as ``batch_norm``.
         normalizer_params: its arguments, a dict.
         weights_initializer: initializer of the weights.
         weights_regularizer: returns a scalar loss for the weights.

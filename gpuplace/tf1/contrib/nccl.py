@@ -276,7 +276,7 @@ class _Collective:
 
 def _alone(count: int) -> OpError:
     return UnimplementedError.of(
-        f"The {count} ops of a collective have to run together, which is impossible in this step",
+        f"The {count} ops of a collective must run together, but this step cannot run them together",
         hint="fetch all of its results in one step on simulated GPUs, outside of loops and conditionals",
     )
 

@@ -1,4 +1,4 @@
-"""Batch and layer normalisation: ``tf.contrib.layers.batch_norm`` and ``layer_norm``.
+"""Batch and layer normalization: ``tf.contrib.layers.batch_norm`` and ``layer_norm``.
 
 Source: tensorflow/contrib/layers/python/layers/layers.py, release 1.15.
 """
@@ -55,7 +55,7 @@ def batch_norm(
     renorm_decay: float = 0.99,
     adjustment: Function | None = None,
 ) -> Tensor:
-    """Apply batch normalisation, with a learned offset and, if ``scale`` is set, a learned factor.
+    """Apply batch normalization, with a learned offset and, if ``scale`` is set, a learned factor.
 
     Args:
         inputs: a tensor of known rank.
@@ -67,7 +67,7 @@ def batch_norm(
         param_initializers: initializers by variable name, a dict.
         param_regularizers: regularizers of ``beta`` and ``gamma``, a dict.
         updates_collections: collections of the moving average updates; None: the output waits for them.
-        is_training: whether to normalise by the batch: a bool, or a scalar bool tensor.
+        is_training: whether to normalize by the batch: a bool, or a scalar bool tensor.
         reuse: whether to reuse the variables of the scope.
         variables_collections: further collections of the variables: a list, or a dict by variable name.
         outputs_collections: collections of the output.
@@ -77,10 +77,10 @@ def batch_norm(
         data_format: ``"NHWC"`` or ``"NCHW"``.
         zero_debias_moving_mean: not supported; False.
         scope: the variable scope; None: a unique scope from ``BatchNorm``.
-        renorm: whether to use batch renormalisation, see ``tf.layers.BatchNormalization``.
+        renorm: whether to use batch renormalization, see ``tf.layers.BatchNormalization``.
         renorm_clipping: bounds of its corrections, ``rmax``, ``rmin`` and ``dmax``; None: no bounds.
         renorm_decay: decay of its moving averages.
-        adjustment: for training: takes the shape of the inputs; returns a scale and an offset of the normalised values.
+        adjustment: for training: takes the shape of the inputs; returns a scale and an offset of the normalized values.
 
     Returns:
         A tensor of the same dtype and shape.
@@ -93,7 +93,7 @@ def batch_norm(
         ("zero_debias_moving_mean", zero_debias_moving_mean),
     ):
         if value:
-            raise ValueError(f"{argument} is not supported: omit it, or normalise with tf.nn.moments")
+            raise ValueError(f"{argument} is not supported: omit it, or normalize with tf.nn.moments")
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
     inputs = convert_to_tensor(inputs)
@@ -148,7 +148,7 @@ def batch_norm(
 
 
 class _FusedBatchNorm:
-    """Fused batch normalisation; matrices are treated as images of one pixel."""
+    """Fused batch normalization; matrices are treated as images of one pixel."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ def layer_norm(
     begin_params_axis: int = -1,
     scope: Any = None,
 ) -> Tensor:
-    """Normalise each example by its own mean and variance.
+    """Normalize each example by its own mean and variance.
 
     Args:
         inputs: a tensor of known rank.

@@ -101,12 +101,12 @@ def build(
 def unary(
     dataset: Dataset, op_type: str, spec: Any = None, functions: Sequence[Traced] = (), **arguments: Any
 ) -> Dataset:
-    """Return a dataset that takes from another one.
+    """Return a dataset that reads another dataset.
 
     Args:
         dataset: the other dataset.
         op_type: the type of its operation.
-        spec: what its elements are; None: the same as those of ``dataset``.
+        spec: spec of its elements; None: the same as for ``dataset``.
         functions: the functions that it calls.
         **arguments: the operation's other inputs and attributes.
     """
@@ -286,7 +286,7 @@ class Dataset:
     # Iterators
 
     def make_one_shot_iterator(self) -> iterators.Iterator:
-        """Return an iterator over the elements that needs no initialisation and ends after one pass.
+        """Return an iterator over the elements that needs no initialization and ends after one pass.
 
         Returns:
             An ``Iterator``.
@@ -319,7 +319,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        element = structure.normalised(tensors)
+        element = structure.normalized(tensors)
         spec = structure.spec_of_value(element)
         return build("TensorDataset", spec, has_types=False, components=structure.to_tensors(element))
 
@@ -337,7 +337,7 @@ class Dataset:
         Raises:
             ValueError: a tensor is a scalar, or the numbers of rows differ.
         """
-        element = structure.normalised(tensors)
+        element = structure.normalized(tensors)
         spec = structure.map_structure(lambda leaf: leaf._unbatch(), structure.spec_of_value(element))
         row_tensors = structure.to_rows(element)
         rows = Dimension(row_tensors[0].shape[0].value if row_tensors[0].shape.ndims else None)
@@ -742,7 +742,7 @@ class Dataset:
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
     ) -> Dataset:
-        """Do the same as ``map``.
+        """Equivalent of ``map``.
 
         Args:
             map_func: as for ``map``.
@@ -832,7 +832,7 @@ class Dataset:
         )
 
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
-        """Do the same as ``filter``.
+        """Equivalent of ``filter``.
 
         Args:
             predicate: as for ``filter``.
@@ -926,7 +926,7 @@ class Dataset:
             InvalidArgumentError: at run time, the function returns a state with another number of components.
         """
         with name_scope("initial_state"):
-            state = structure.normalised(initial_state)
+            state = structure.normalized(initial_state)
         state_spec = structure.spec_of_value(state)
         function, spec = trace_with_state(reduce_func, "reduce()", state_spec, self._spec, is_counted=False)
         tensors = new_list(

@@ -278,7 +278,7 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
     """
 
     def apply(dataset: Dataset) -> Dataset:
-        state = structure.normalised(initial_state)
+        state = structure.normalized(initial_state)
 
         def new_state(returned: Any) -> Any:
             if not isinstance(returned, tuple) or len(returned) != 2:
@@ -342,7 +342,7 @@ class RandomDataset(Dataset):
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
-    """Return elements of several datasets, in the order of the indices in another one.
+    """Return elements of several datasets, in the order of the indices in another dataset.
 
     Args:
         datasets: datasets with elements of the same types.
@@ -380,7 +380,7 @@ def map_serial(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
 
 
 def select_from(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
-    """Return elements of several datasets, in the order of the indices in another one.
+    """Return elements of several datasets, in the order of the indices in another dataset.
 
     Args:
         selector: indices of datasets, int64 scalars.

@@ -172,7 +172,7 @@ class Iterator(Trackable):
 
         Raises:
             OutOfRangeError: at run time, there are no more elements.
-            FailedPreconditionError: at run time, the iterator was not initialised.
+            FailedPreconditionError: at run time, the iterator was not initialized.
         """
         self._calls += 1
         if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD:
@@ -249,7 +249,7 @@ def _make_iterator(dataset: Tensor, resource: Tensor, name: str | None = None) -
 
 
 def initializable(dataset: Any, shared_name: str | None) -> Iterator:
-    """Return an iterator over a dataset that has to be initialised.
+    """Return an iterator over a dataset that has to be initialized.
 
     Args:
         dataset: the dataset.

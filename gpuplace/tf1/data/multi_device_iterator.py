@@ -175,14 +175,14 @@ def rebatched(dataset: Dataset, parts: int) -> Dataset:
 
     def part(shape: Any) -> Any:
         if shape.ndims == 0:
-            raise ValueError("The input dataset has to be batched: one of its components is a scalar")
+            raise ValueError("The input dataset must be batched, but one of its components is a scalar")
         if shape.ndims is None or shape.dims[0].value is None:
             return shape
         rows = shape.dims[0].value
         if rows % parts:
             raise ValueError(
-                f"Batch size {rows} cannot be divided among {parts} replicas: choose a multiple, or drop the last "
-                "batch with drop_remainder=True"
+                f"Batch size {rows} cannot be divided evenly among {parts} replicas: use a multiple of {parts}, and "
+                "drop an incomplete last batch with drop_remainder=True"
             )
         return type(shape)([rows // parts, *shape.dims[1:]])
 

@@ -99,7 +99,7 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
 
     Args:
         first: a structure.
-        second: another one.
+        second: another structure.
         check_types: whether their classes have to be equal.
 
     Raises:
@@ -181,7 +181,7 @@ def are_compatible(first: Any, second: Any) -> bool:
 
     Args:
         first: a spec.
-        second: another one.
+        second: another structure.
     """
     try:
         assert_same_structure(first, second)
@@ -194,7 +194,7 @@ def are_compatible(first: Any, second: Any) -> bool:
 # Values
 
 
-def normalised(element: Any) -> Any:
+def normalized(element: Any) -> Any:
     """Return an element with its values converted to tensors.
 
     Raises:

@@ -293,9 +293,9 @@ def read_data_sets(
         )
     else:
         _warn_once(
-            f"MNIST is not in {train_dir!r} and is not downloaded: these are {_DRAWN_TRAIN + _DRAWN_TEST:,} synthetic"
-            " digits, so results are not those of MNIST. For the real ones put train-images-idx3-ubyte.gz and the"
-            " other three files there."
+            f"MNIST was not found in {train_dir!r}, and it is never downloaded. {_DRAWN_TRAIN + _DRAWN_TEST:,}"
+            " synthetic digits are used instead, so results differ from those of MNIST. To use MNIST, put"
+            " train-images-idx3-ubyte.gz and the other three files into that folder."
         )
         images, labels = digits(_DRAWN_TRAIN, seed=1)
         test_images, test_labels = digits(_DRAWN_TEST, seed=2)

@@ -59,7 +59,7 @@ class CategoricalVocabulary:
         """Stop adding words.
 
         Args:
-            freeze: False: add words again.
+            freeze: whether to stop; False resumes adding words.
         """
         self._freeze = freeze
 

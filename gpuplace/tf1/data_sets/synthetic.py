@@ -33,7 +33,7 @@ _ROWS = """
 _DOT = 3
 """Height and width of a dot in pixels."""
 _FARTHEST = 3
-"""The farthest that a digit is shifted from the centre, in pixels."""
+"""The farthest that a digit is shifted from the center, in pixels."""
 
 
 @functools.cache
@@ -48,8 +48,8 @@ def _moved() -> Any:
     result = np.zeros((10, len(places), SIDE, SIDE))
     for number, (down, right) in enumerate(places):
         result[:, number, top + down : top + down + height, left + right : left + right + width] = drawn
-    neighbours = [np.roll(result, (down, right), (2, 3)) for down in (-1, 0, 1) for right in (-1, 0, 1)]
-    return sum(neighbours) / len(neighbours)
+    neighbors = [np.roll(result, (down, right), (2, 3)) for down in (-1, 0, 1) for right in (-1, 0, 1)]
+    return sum(neighbors) / len(neighbors)
 
 
 def digits(count: int, seed: int) -> tuple[Any, Any]:

@@ -62,7 +62,7 @@ class ReplicaContext:
             kwargs: this replica's keyword arguments, or None.
 
         Returns:
-            This replica's component of what the function returned.
+            This replica's component of the function's results.
 
         Raises:
             RuntimeError: the replicas make different numbers of merge calls.

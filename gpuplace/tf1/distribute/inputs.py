@@ -91,7 +91,7 @@ class DistributedDataset:
         self._given = dataset, strategy, parts
 
     def make_initializable_iterator(self) -> DatasetIterator:
-        """Return an iterator that has to be initialised."""
+        """Return an iterator that has to be initialized."""
         return DatasetIterator(*self._given)
 
     def make_one_shot_iterator(self) -> DatasetIterator:

@@ -177,7 +177,7 @@ class _Replica(ReplicaContext):
             variables.append(next_creator(**kwargs))
         elif place >= len(variables):
             raise RuntimeError(
-                f"The first replica has not made the variable {name}: all replicas must make the same variables"
+                f"The first replica did not create variable {name}: all replicas must create the same variables"
             )
         return variables[place]
 
@@ -186,8 +186,8 @@ class _Replica(ReplicaContext):
         require_replica_context(self)
         if get_default_graph() is not self._graph:
             raise RuntimeError(
-                "`merge_call` called while defining a new graph or a tf.function: call the strategy within the "
-                "function, not the function within a replica"
+                "`merge_call` called while defining a new graph or a tf.function: use the strategy inside the "
+                "function instead of calling the function inside a replica"
             )
         self.merged = merge_fn, args, kwargs or {}
         scope = self._graph.get_name_scope()

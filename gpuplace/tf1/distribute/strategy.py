@@ -87,8 +87,8 @@ class Strategy:
         now = current()
         if now is not None and (now.strategy is not self or now.replica is not None):
             raise RuntimeError(
-                "Already inside a `tf.distribute.Strategy` scope: leave it before another strategy, or a scope in a "
-                "function of a replica, begins"
+                "Already inside a `tf.distribute.Strategy` scope: exit it before entering "
+                "another one, and do not enter a scope in a replica function"
             )
         with entered(Context(self, None)), variable_creator_scope(self._extended._create):
             yield self

@@ -36,7 +36,7 @@ class Categorical(Distribution):
     """Distributions over the class indices.
 
     Args:
-        logits: unnormalised log-probabilities, with the classes along the last axis; an alternative to ``probs``.
+        logits: unnormalized log-probabilities, with the classes along the last axis; an alternative to ``probs``.
         probs: probabilities of the classes.
         dtype: dtype of samples.
         validate_args: whether to check parameters and values at run time.
@@ -101,7 +101,7 @@ class Categorical(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        """Unnormalised log-probabilities."""
+        """Unnormalized log-probabilities."""
         return self._logits
 
     @property

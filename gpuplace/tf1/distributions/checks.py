@@ -105,7 +105,7 @@ def get_logits_and_probs(
     """Return logits and probabilities, computing the one that is not given.
 
     Args:
-        logits: log-odds, or unnormalised log-probabilities.
+        logits: log-odds, or unnormalized log-probabilities.
         probs: probabilities.
         multidimensional: whether a distribution has several classes, along the last axis.
         validate_args: whether to check them at run time.

@@ -604,7 +604,7 @@ def check_graph_parents(parents: list[Any]) -> None:
         parents: the graph parents.
 
     Raises:
-        ValueError: one of them is not a tensor.
+        ValueError: a parent is not a tensor.
     """
     for index, parent in enumerate(parents):
         if not isinstance(parent, Tensor | Variable):

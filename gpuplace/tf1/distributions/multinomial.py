@@ -31,7 +31,7 @@ class Multinomial(Distribution):
 
     Args:
         total_count: number of draws.
-        logits: unnormalised log-probabilities, with the classes along the last axis; an alternative to ``probs``.
+        logits: unnormalized log-probabilities, with the classes along the last axis; an alternative to ``probs``.
         probs: probabilities of the classes.
         validate_args: whether to check parameters and values at run time.
         allow_nan_stats: whether an undefined statistic is NaN rather than an error.
@@ -74,7 +74,7 @@ class Multinomial(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        """Unnormalised log-probabilities."""
+        """Unnormalized log-probabilities."""
         return self._logits
 
     @property

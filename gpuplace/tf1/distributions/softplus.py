@@ -74,7 +74,7 @@ class StudentTWithAbsDfSoftplusScale(StudentT):
 
     Args:
         df: degrees of freedom before ``floor(abs(df))``.
-        loc: the centre.
+        loc: the center.
         scale: scales before ``softplus``.
         validate_args: whether to check parameters at run time.
         allow_nan_stats: whether an undefined statistic is NaN rather than an error.

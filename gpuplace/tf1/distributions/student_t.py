@@ -37,7 +37,7 @@ class StudentT(ScalarDistribution):
 
     Args:
         df: degrees of freedom; positive.
-        loc: the centre.
+        loc: the center.
         scale: the scale; the shapes of all three broadcast.
         validate_args: whether to check ``df`` at run time.
         allow_nan_stats: whether an undefined statistic is NaN rather than an error.
@@ -79,7 +79,7 @@ class StudentT(ScalarDistribution):
 
     @property
     def loc(self) -> Tensor:
-        """The centre."""
+        """The center."""
         return self._loc
 
     @property

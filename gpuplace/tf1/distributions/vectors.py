@@ -135,7 +135,7 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
         name: name of the scope.
 
     Raises:
-        ValueError: the length is known not to be such a number.
+        ValueError: the static length does not have the form ``n * (n + 1) / 2``.
     """
     with name_scope(name, "fill_triangular", [x]):
         x = convert_to_tensor(x, name="x")

@@ -1,6 +1,6 @@
 """``tf.CriticalSection``: functions that run one at a time, in all steps of a session.
 
-    x ──> (group) ┄┄> MutexLock ┄┄> what the function adds ┄┄> ConsumeMutexLock ┄┄> Identity ──> result
+    x ──> (group) ┄┄> MutexLock ┄┄> ops that the call adds ┄┄> ConsumeMutexLock ┄┄> Identity ──> result
                           ^                                           ^
     MutexV2 (handle) ─────┘               lock (variant) ─────────────┘
 

@@ -86,7 +86,7 @@ def _subscribed(tensor: Tensor, functions: list[SideEffect], waiting: list[Opera
 
 
 def _is_subscribed_identity(tensor: Tensor | None) -> bool:
-    """Return whether a tensor is the substitute of another one."""
+    """Return whether a tensor is the substitute for another tensor."""
     if tensor is None or tensor.op.type != "Identity":
         return False
     source, separator, suffix = tensor.op.name.partition("/subscription/Identity")

@@ -37,7 +37,7 @@ def element_shape_of(handle: Tensor) -> TensorShape:
 
 
 def _maker_of(handle: Tensor) -> Operation | None:
-    """Return the operation that created the list from which another one comes; None if unknown."""
+    """Return the operation that created the original of a list; None if unknown."""
     seen: set[Operation] = set()
     op, index = handle.op, handle.value_index
     while op not in seen:
@@ -112,7 +112,7 @@ def merged_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
 
     Args:
         one: a shape.
-        other: another one.
+        other: another shape.
 
     Raises:
         ValueError: the shapes are incompatible.

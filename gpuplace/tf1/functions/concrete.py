@@ -211,7 +211,7 @@ class ConcreteFunction:
                 arguments.append(kwargs.pop(name))
         if kwargs:
             raise TypeError(
-                f"Unexpected keyword arguments {list(kwargs)} for a function that takes {', '.join(names) or 'none'}."
+                f"Unexpected keyword arguments {list(kwargs)}; the function takes {', '.join(names) or 'none'}."
             )
         if len(arguments) != len(wanted):
             raise TypeError(
@@ -334,7 +334,7 @@ class _Pair(NamedTuple):
 
 
 def _replace_forward(op: Operation, forward: GraphFunction, more: Sequence[Tensor]) -> None:
-    """Replace the function of a call by one that returns more tensors."""
+    """Replace a call's function with one that returns more tensors."""
     forward.add_to_graph(op.graph)
     set_attr(op, "f", FunctionRef(forward.name))
     set_attr(op, "Tout", (*op.attrs["Tout"], *(out.dtype.base_dtype for out in more)))

@@ -55,7 +55,7 @@ def decode_jpeg(
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colour; 0: as in the file.
+        channels: 1 for gray, 3 for colour; 0: as in the file.
         ratio: downscaling factor: 1, 2, 4 or 8.
         fancy_upscaling: recorded in the node only; colours are always smoothed.
         try_recover_truncated: whether to decode as much as possible of a truncated file.
@@ -99,7 +99,7 @@ def decode_and_crop_jpeg(
         contents: the bytes of the file, a string scalar.
         crop_window: first row, first column, height and width of the part, int32, in the image scaled by
             ``ratio``.
-        channels: 1 for grey, 3 for colour; 0: as in the file.
+        channels: 1 for gray, 3 for colour; 0: as in the file.
         ratio: downscaling factor: 1, 2, 4 or 8.
         fancy_upscaling: recorded in the node only; colours are always smoothed.
         try_recover_truncated: whether to decode as much as possible of a truncated file.
@@ -134,7 +134,7 @@ def decode_png(
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colour, 4 for colour and opacity; 0: as in the file.
+        channels: 1 for gray, 3 for colour, 4 for colour and opacity; 0: as in the file.
         dtype: uint8 or uint16.
         name: name of the op.
 
@@ -371,8 +371,8 @@ def _crop_jpeg(
     _check_channels(channels, (0, 1, 3))
     if crop_window.shape != (4,):
         raise InvalidArgumentError.of(
-            f"crop_window must have four elements {brackets(crop_window.shape)}",
-            hint="[first row, first column, height, width]",
+            f"crop_window must have four elements, got shape {brackets(crop_window.shape)}",
+            hint="use [first row, first column, height, width]",
         )
     if not _is_jpeg(contents):  # TensorFlow returns all frames
         return _decode_any_format(contents, channels)
@@ -383,7 +383,7 @@ def _crop_jpeg(
         raise InvalidArgumentError.of(
             _NO_JPEG.format(len(contents[()])),
             facts={"crop_window": f"{crop_window.tolist()}", "image": brackets(pixels.shape)},
-            hint="a window within the image: [first row, first column, height, width]",
+            hint="use a window inside the image: [first row, first column, height, width]",
         )
     return pixels[top:bottom, left:right].copy()
 
@@ -503,8 +503,8 @@ def _decode_png(contents: Array, channels: int, wide: bool) -> Array:
     return _with_channels(array if wide else (array >> 8).astype(np.uint8), channels)
 
 
-def _with_channels(array: Array, channels: int) -> Array:
-    """Return the same pixels with another number of channels: grey is a weighted sum, and missing opacity is full."""
+def _with_channels(array: Any, channels: int) -> Any:
+    """Return the same pixels with another number of channels: gray is a weighted sum, and missing opacity is full."""
     count = array.shape[2]
     if channels in (0, count):
         return array

@@ -342,7 +342,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """Convert images to grey.
+    """Convert images to gray.
 
     Args:
         images: images of any dtype ``[..., 3]``.
@@ -354,12 +354,12 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         tensor = convert_to_tensor(images, name="images")
         floats = convert_image_dtype(tensor, float32)
-        grey = expand_dims(tensordot(floats, [0.2989, 0.5870, 0.1140], [-1, -1]), -1)
-        return convert_image_dtype(grey, tensor.dtype, name=scope)
+        gray = expand_dims(tensordot(floats, [0.2989, 0.5870, 0.1140], [-1, -1]), -1)
+        return convert_image_dtype(gray, tensor.dtype, name=scope)
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Convert grey images to three equal channels.
+    """Convert gray images to three equal channels.
 
     Args:
         images: images of any dtype ``[..., 1]``.
@@ -372,7 +372,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
         ValueError: the number of channels is not 1 (InvalidArgumentError if it is known only at run time).
     """
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
-        tensor = _checked_grey(convert_to_tensor(images, name="images"))
+        tensor = _checked_gray(convert_to_tensor(images, name="images"))
         in_front = expand_dims(rank(tensor) - 1, 0)
         multiples = concat([ones(in_front, dtype=int32), expand_dims(3, 0)], 0)
         colours = tile(tensor, multiples, name=scope)
@@ -381,7 +381,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
         return colours
 
 
-def _checked_grey(images: Tensor) -> Tensor:
+def _checked_gray(images: Tensor) -> Tensor:
     static_shape = images.shape
     if static_shape.ndims is not None and static_shape.ndims < 2:
         raise ValueError("A grayscale image must be at least two-dimensional.")

@@ -86,7 +86,7 @@ def extract_glimpse(
     Args:
         input: float32 ``[batch, height, width, channels]``.
         size: height and width of the parts, int32.
-        offsets: float32 ``[batch, 2]``: the centres of the parts, y and x.
+        offsets: float32 ``[batch, 2]``: the centers of the parts, y and x.
         centered: whether (0, 0) is the middle of the image rather than its upper left corner.
         normalized: whether offsets are fractions of the image's size rather than pixels.
         uniform_noise: whether pixels outside the image are uniform rather than normal noise.

@@ -61,11 +61,11 @@ class ResizeMethod:
     """Interpolation methods of ``resize_images``."""
 
     BILINEAR = 0
-    """Interpolation between the four neighbours."""
+    """Interpolation between the four neighbors."""
     NEAREST_NEIGHBOR = 1
     """The nearest pixel."""
     BICUBIC = 2
-    """Interpolation between sixteen neighbours."""
+    """Interpolation between sixteen neighbors."""
     AREA = 3
     """The mean of the area."""
 
@@ -74,11 +74,11 @@ class ResizeMethodV2:
     """Method names of ``tensorflow.python.ops.image_ops.ResizeMethod``; ``resize_images`` supports the first four."""
 
     BILINEAR = "bilinear"
-    """Interpolation between the four neighbours."""
+    """Interpolation between the four neighbors."""
     NEAREST_NEIGHBOR = "nearest"
     """The nearest pixel."""
     BICUBIC = "bicubic"
-    """Interpolation between sixteen neighbours."""
+    """Interpolation between sixteen neighbors."""
     AREA = "area"
     """The mean of the area."""
     LANCZOS3 = "lanczos3"
@@ -395,7 +395,7 @@ def _equal(one: Any, other: Any) -> Any:
 
 
 def resize_image_with_crop_or_pad(image: TensorLike, target_height: Any, target_width: Any) -> Tensor:
-    """Crop or pad images around their centre to a given size.
+    """Crop or pad images around their center to a given size.
 
     Args:
         image: ``[height, width, channels]``, or a batch of them.

@@ -208,8 +208,8 @@ def ssim(
         max_val: the range of the pixels: 255, or 1.
         filter_size: size of the Gaussian window in pixels.
         filter_sigma: its standard deviation in pixels.
-        k1: stabilises dark regions.
-        k2: stabilises uniform regions.
+        k1: stabilizes dark regions.
+        k2: stabilizes uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.
@@ -270,8 +270,8 @@ def ssim_multiscale(
             previous one.
         filter_size: size of the Gaussian window in pixels; it must fit into the images at every scale.
         filter_sigma: its standard deviation in pixels.
-        k1: stabilises dark regions.
-        k2: stabilises uniform regions.
+        k1: stabilizes dark regions.
+        k2: stabilizes uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.
@@ -319,7 +319,7 @@ def _check_window_fits(images: Tensor, window: int) -> Tensor:
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """Return the sum of the differences between neighbouring pixels.
+    """Return the sum of the differences between neighboring pixels.
 
     Args:
         images: ``[height, width, channels]``, or a batch of them.
@@ -329,7 +329,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
         A number, or one for each image.
 
     Raises:
-        ValueError: ``images`` are not images.
+        ValueError: ``images`` has neither three nor four dimensions.
     """
     with name_scope(name, "total_variation"):
         tensor = convert_to_tensor(images)
@@ -345,7 +345,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """Return the vertical and horizontal differences between neighbouring pixels; zero in the last row and column.
+    """Return the vertical and horizontal differences between neighboring pixels; zero in the last row and column.
 
     Args:
         image: ``[batch, height, width, channels]``.

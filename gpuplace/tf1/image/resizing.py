@@ -47,14 +47,14 @@ def _resized(
 
 @variant_of(_resized, kind="ResizeBilinear")
 def resize_bilinear() -> None:
-    """Resize images by interpolation between four neighbours.
+    """Resize images by interpolation between four neighbors.
 
     Args:
         images: numbers ``[batch, height, width, channels]``.
         size: the new height and width, int32.
         align_corners: whether the corner pixels keep their values.
         name: name of the op.
-        half_pixel_centers: whether a pixel's position is its centre.
+        half_pixel_centers: whether a pixel's position is its center.
 
     Returns:
         float32 ``[batch, new height, new width, channels]``.
@@ -73,7 +73,7 @@ def resize_nearest_neighbor() -> None:
         size: the new height and width, int32.
         align_corners: whether the corner pixels keep their values.
         name: name of the op.
-        half_pixel_centers: whether a pixel's position is its centre.
+        half_pixel_centers: whether a pixel's position is its center.
 
     Returns:
         ``[batch, new height, new width, channels]``, with the images' dtype.
@@ -85,14 +85,14 @@ def resize_nearest_neighbor() -> None:
 
 @variant_of(_resized, kind="ResizeBicubic")
 def resize_bicubic() -> None:
-    """Resize images by cubic interpolation between sixteen neighbours.
+    """Resize images by cubic interpolation between sixteen neighbors.
 
     Args:
         images: numbers ``[batch, height, width, channels]``.
         size: the new height and width, int32.
         align_corners: whether the corner pixels keep their values.
         name: name of the op.
-        half_pixel_centers: whether a pixel's position is its centre.
+        half_pixel_centers: whether a pixel's position is its center.
 
     Returns:
         float32 ``[batch, new height, new width, channels]``.
@@ -142,7 +142,7 @@ def _places(before: int, after: int, align: bool, half: bool) -> Any:
     return numbers * scale
 
 
-def _neighbours(before: int, after: int, align: bool, half: bool) -> tuple[Any, Any, Any]:
+def _neighbors(before: int, after: int, align: bool, half: bool) -> tuple[Any, Any, Any]:
     """Return the pixels on both sides of each position, and the distance from the first as a fraction."""
     places = _places(before, after, align, half)
     floor = np.floor(places)
@@ -152,7 +152,7 @@ def _neighbours(before: int, after: int, align: bool, half: bool) -> tuple[Any, 
 
 
 def _linear_weights(before: int, after: int, align: bool, half: bool) -> Any:
-    low, high, part = _neighbours(before, after, align, half)
+    low, high, part = _neighbors(before, after, align, half)
     weights = np.zeros((after, before), np.float32)
     rows = np.arange(after)
     np.add.at(weights, (rows, low), 1 - part)
@@ -251,8 +251,8 @@ def _resize_bilinear(
     xp: ArrayModule, images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
 ) -> Array:
     height, width = _sizes(images, size)
-    top, bottom, down = _neighbours(images.shape[1], height, align_corners, half_pixel_centers)
-    left, right, across = _neighbours(images.shape[2], width, align_corners, half_pixel_centers)
+    top, bottom, down = _neighbors(images.shape[1], height, align_corners, half_pixel_centers)
+    left, right, across = _neighbors(images.shape[2], width, align_corners, half_pixel_centers)
     images = images.astype(xp.float32)
     across = xp.asarray(across)[:, None]
     down = xp.asarray(down)[:, None, None]

@@ -48,7 +48,7 @@ def non_max_suppression(
     Args:
         boxes: floats ``[boxes, 4]``; any two opposite corners of each box.
         scores: floats ``[boxes]``.
-        max_output_size: largest number of selected boxes, int32.
+        max_output_size: maximum number of selected boxes, int32.
         iou_threshold: two boxes with a larger intersection over union are not both selected.
         score_threshold: boxes whose score is not higher are left out.
         name: name of the scope.
@@ -86,7 +86,7 @@ def non_max_suppression_with_scores(
     Args:
         boxes: floats ``[boxes, 4]``; any two opposite corners of each box.
         scores: floats ``[boxes]``.
-        max_output_size: largest number of selected boxes, int32.
+        max_output_size: maximum number of selected boxes, int32.
         iou_threshold: two boxes with a larger intersection over union are not both selected.
         score_threshold: boxes whose score is not higher are left out.
         soft_nms_sigma: how slowly scores fall, 0 or more; 0: overlapping boxes are left out and no score
@@ -127,7 +127,7 @@ def non_max_suppression_padded(
     Args:
         boxes: floats ``[boxes, 4]``; any two opposite corners of each box.
         scores: floats ``[boxes]``.
-        max_output_size: largest number of selected boxes, int32.
+        max_output_size: maximum number of selected boxes, int32.
         iou_threshold: two boxes with a larger intersection over union are not both selected.
         score_threshold: boxes whose score is not higher are left out.
         pad_to_max_output_size: whether to pad the indices with zeros to ``max_output_size``.
@@ -181,8 +181,8 @@ def combined_non_max_suppression(
     Args:
         boxes: float32 ``[batch, boxes, classes, 4]``, or ``[batch, boxes, 1, 4]`` if they are the same in all classes.
         scores: float32 ``[batch, boxes, classes]``.
-        max_output_size_per_class: largest number of boxes for each class, an int32 scalar.
-        max_total_size: largest number of boxes for each image, an int32 scalar.
+        max_output_size_per_class: maximum number of boxes for each class, an int32 scalar.
+        max_total_size: maximum number of boxes for each image, an int32 scalar.
         iou_threshold: two boxes of a class with a larger intersection over union are not both selected.
         score_threshold: boxes whose score is not higher are left out.
         pad_per_class: whether the padded size is at most ``max_output_size_per_class`` times the number of
@@ -224,7 +224,7 @@ def non_max_suppression_overlaps(
     Args:
         overlaps: float32 ``[n, n]``: the overlap of each pair.
         scores: floats ``[n]``.
-        max_output_size: largest number of selected items, int32.
+        max_output_size: maximum number of selected items, int32.
         overlap_threshold: two items with a larger overlap are not both selected.
         score_threshold: items whose score is not higher are left out.
         name: name of the scope.

@@ -168,12 +168,12 @@ def _chunks(data: bytes) -> tuple[tuple[int, int, int], bytes]:
             header = (channels, rate, bits)
         elif name == b"data":
             if header is None:
-                raise InvalidArgumentError.of("Data chunk of WAV file comes before its header")
+                raise InvalidArgumentError.of("The data chunk of the WAV file comes before the header")
             if at + size > len(data):
                 raise InvalidArgumentError.of(f"Data too short when trying to read {size} bytes of samples")
             return header, data[at : at + size]
         at += size
-    raise InvalidArgumentError.of("No data chunk found in WAV file")
+    raise InvalidArgumentError.of("The WAV file has no data chunk")
 
 
 @compute("DecodeWav", fresh=True)
@@ -277,15 +277,15 @@ def _bands(frequencies: int, rate: float, low: float, high: float, count: int) -
 
     start = mel(low)
     spacing = (mel(high) - start) / (count + 1)
-    centres = start + spacing * np.arange(1, count + 2)
+    centers = start + spacing * np.arange(1, count + 2)
     width = 0.5 * rate / (frequencies - 1)
     first, last = int(1.5 + low / width), int(high / width)
     weights = np.zeros((frequencies, count + 1))
     for place in range(first, min(last, frequencies - 1) + 1):
         at = mel(place * width)
-        band = int(np.searchsorted(centres[:count], at)) - 1
-        left = centres[band] if band >= 0 else start
-        share = (centres[band + 1] - at) / (centres[band + 1] - left)
+        band = int(np.searchsorted(centers[:count], at)) - 1
+        left = centers[band] if band >= 0 else start
+        share = (centers[band + 1] - at) / (centers[band + 1] - left)
         if band >= 0:
             weights[place, band] += share
         weights[place, band + 1] += 1 - share

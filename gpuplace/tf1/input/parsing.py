@@ -468,7 +468,7 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
 
 
 def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Serialise a tensor as a ``TensorProto`` message.
+    """Serialize a tensor as a ``TensorProto`` message.
 
     Args:
         tensor: a tensor of any dtype and shape.

@@ -128,7 +128,7 @@ class _Dense:
             if not index:
                 raise InvalidArgumentError.of(
                     f"{start}Can't parse serialized Example.",
-                    facts={"values": f"{len(value)} of type {name}", "wanted": f"shape {shape}"},
+                    facts={"values": f"{len(value)} of type {name}", "expected": f"shape {shape}"},
                 )
             raise InvalidArgumentError.of(
                 f"{start}Number of {name} values != expected.  Values size: {len(value)} but output shape: {shape}"

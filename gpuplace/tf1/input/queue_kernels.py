@@ -174,7 +174,7 @@ def _check_types(queue: queues.Queue, dtypes: Any) -> None:
     if tuple(dtypes) != queue.dtypes:
         texts = [", ".join(dtype.name for dtype in dtype_list) for dtype_list in (queue.dtypes, dtypes)]
         raise InvalidArgumentError.of(
-            f"Expected [{texts[0]}] from queue '{queue.name}', and the op asks for [{texts[1]}]"
+            f"Queue '{queue.name}' holds [{texts[0]}], but the op expects [{texts[1]}]"
         )
 
 

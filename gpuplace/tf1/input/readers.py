@@ -111,7 +111,7 @@ class _Reader:
         (name,) = queue.dequeue(cancellation)
         if name.ndim or name.dtype != object:
             raise InvalidArgumentError.of(
-                "Expected one string, the name of a file, from the queue of a reader"
+                "The queue of a reader must contain single strings, the names of files"
             )
         self._name_of_work = name.item()
         return self._open(os.fsdecode(name.item()))

@@ -55,11 +55,11 @@ class TableInitializerBase:
 
     @property
     def _shared_name(self) -> str:
-        """Shared name of tables that are initialised in the same way; "": unshared."""
+        """Shared name of tables with the same initialization; "": unshared."""
         return ""
 
     def initialize(self, table: Any) -> Operation:
-        """Return the operation that initialises a table.
+        """Return the operation that initializes a table.
 
         Args:
             table: the table.
@@ -94,7 +94,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)
 
     def initialize(self, table: Any) -> Operation:
-        """Return the operation that initialises a table.
+        """Return the operation that initializes a table.
 
         Args:
             table: the table.
@@ -164,7 +164,7 @@ class TextFileInitializer(TableInitializerBase):
         return f"hash_table_{self._filename_arg}{size}_{self._key_index}_{self._value_index}"
 
     def initialize(self, table: Any) -> Operation:
-        """Return the operation that initialises a table.
+        """Return the operation that initializes a table.
 
         Args:
             table: the table.

@@ -66,7 +66,7 @@ def StrongHashSpec(key: Any) -> HasherSpec:  # noqa: N802 - TensorFlow's name
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """Return an operation that initialises all tables of the graph.
+    """Return an operation that initializes all tables of the graph.
 
     Args:
         name: name of the operation.
@@ -119,7 +119,7 @@ def _on_values(keys: Any, function: Any) -> Any:
 
 
 class StaticHashTable(LookupInterface):
-    """A table that is initialised once, by ``tf.tables_initializer()``.
+    """A table that is initialized once, by ``tf.tables_initializer()``.
 
     >>> import gpuplace as tf
     >>> words = tf.lookup.KeyValueTensorInitializer(["one", "two"], [1, 2])
@@ -170,7 +170,7 @@ class StaticHashTable(LookupInterface):
 
     @property
     def initializer(self) -> Operation:
-        """The operation that initialises the table."""
+        """The operation that initializes the table."""
         return self._init_op
 
     init = initializer
@@ -216,7 +216,7 @@ class StaticHashTable(LookupInterface):
 
         Raises:
             TypeError: the keys have another dtype.
-            FailedPreconditionError: at run time, the table is not initialised.
+            FailedPreconditionError: at run time, the table is not initialized.
         """
         self._check_keys(keys)
 
@@ -235,7 +235,7 @@ class StaticHashTable(LookupInterface):
 
 
 class HashTable(StaticHashTable):
-    """A table that is initialised once; ``StaticHashTable`` with the arguments of ``tf.contrib.lookup``.
+    """A table that is initialized once; ``StaticHashTable`` with the arguments of ``tf.contrib.lookup``.
 
     Args:
         initializer: as for ``StaticHashTable``.
@@ -307,7 +307,7 @@ class IdTableWithHashBuckets(LookupInterface):
 
     @property
     def initializer(self) -> Operation:
-        """The operation that initialises the table."""
+        """The operation that initializes the table."""
         return no_op() if self._table is None else self._table.initializer
 
     init = initializer
@@ -337,7 +337,7 @@ class IdTableWithHashBuckets(LookupInterface):
 
         Raises:
             TypeError: the keys have another dtype.
-            FailedPreconditionError: at run time, the table is not initialised.
+            FailedPreconditionError: at run time, the table is not initialized.
         """
         self._check_keys(keys)
         table = self._table
@@ -521,7 +521,7 @@ class DenseHashTable(MutableHashTable):
         value_dtype: dtype of the values.
         default_value: the value of missing keys; its shape is the shape of values.
         empty_key: a key that is never used, a scalar or a vector like all keys.
-        deleted_key: another one.
+        deleted_key: another key that is never used.
         initial_num_buckets: initial number of buckets, a power of two; None: 131072.
         name: name of the operation.
         checkpoint: whether default savers also save its keys and values.

@@ -125,13 +125,13 @@ def _words(file: Any, what: str, count: int) -> list[bytes]:
     """Return the first words of a file; all of them if ``count`` is -1."""
     path = os.fsdecode(file.item() if hasattr(file, "item") else file)
     if count == 0 and what == _OLD:
-        raise OutOfRangeError.of(f"{what} is 0, so no word of {path} is used; -1 means all words")
+        raise OutOfRangeError.of(f"{what} is 0, so no words of {path} would be used; use -1 for all words")
     lines = read_bytes(path).split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
     if count > len(lines):
         raise InvalidArgumentError.of(
-            f"Invalid vocab_size in {path}: {what} is {count}, and the file has {len(lines)} words"
+            f"Invalid vocab_size in {path}: {what} is {count}, but the file has {len(lines)} words"
         )
     return lines if count < 0 else lines[:count]
 
@@ -172,7 +172,7 @@ def _matrix(
     name = os.fsdecode(old_tensor_name.item())
     if checkpoint.dtype(name) is not float32 or len(checkpoint.shape(name)) != 2:
         raise InvalidArgumentError.of(
-            f"Input tensor {name} must be a matrix of float32, but is of {checkpoint.dtype(name).name} and has rank"
+            f"Input tensor {name} must be a float32 matrix, but it has dtype {checkpoint.dtype(name).name} and rank"
             f" {len(checkpoint.shape(name))}"
         )
     old = checkpoint.read(name)
@@ -181,10 +181,10 @@ def _matrix(
         old_indices = remapping[remapping >= 0]
         if old_indices.size and old_indices.max() >= size:
             raise InvalidArgumentError.of(
-                f"{what}_remapping contains {old_indices.max()}, and the checkpoint's matrix has only {size}"
+                f"{what}_remapping contains {old_indices.max()}, but the checkpoint has only {size} {what}s"
             )
         if remapping is not columns and np.unique(old_indices).size != old_indices.size:
-            raise InvalidArgumentError.of(f"{what}_remapping maps two new {what}s to one old {what}")
+            raise InvalidArgumentError.of(f"{what}_remapping maps two new {what}s to the same old {what}")
     is_there = (row_remapping >= 0)[:, None] & (columns >= 0)[None, :]
     missing = is_there.size - np.count_nonzero(is_there)
     values = initializing_values.reshape(-1)

@@ -14,7 +14,7 @@ from typing import Any
 from gpuplace.graph.convert import name_scope
 
 Rule = Callable[..., Any]
-"""A function from one or two operators to another one."""
+"""A function that returns an operator for one or two operators."""
 
 Table = dict[tuple[type, ...], Rule]
 

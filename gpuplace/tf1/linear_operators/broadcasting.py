@@ -277,7 +277,7 @@ def _with_batch_as_columns(
 def use_operator_or_provided_hint_unless_contradicting(
     operator: Any, hint_attr_name: str, provided_hint_value: bool | None, message: str
 ) -> bool | None:
-    """Return what an operator or the caller's hint says about a property.
+    """Return an operator's property, or the caller's hint about it.
 
     Args:
         operator: the operator.

@@ -16,7 +16,7 @@ from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
 
 
 class _DerivedOperator(LinearOperator):
-    """An operator with the same properties as another one."""
+    """An operator with the same properties as another operator."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ _TRIANGULAR: dict[str, Any] = {"is_non_singular": True, "is_self_adjoint": False
 
 
 def _hints(one: LinearOperator, **others: Any) -> dict[str, Any]:
-    """Return the properties of an operator as hints for another one with the same properties."""
+    """Return the properties of an operator as hints for an operator with the same properties."""
     properties = {
         "is_non_singular": one.is_non_singular,
         "is_self_adjoint": one.is_self_adjoint,

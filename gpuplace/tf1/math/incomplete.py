@@ -179,7 +179,7 @@ def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
 
 
 def betainc_values(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
-    """Return the regularised incomplete beta function; NaN outside of its domain."""
+    """Return the regularized incomplete beta function; NaN outside of its domain."""
     a, b, x = xp.broadcast_arrays(*[xp.asarray(array, xp.float64) for array in (a, b, x)])
     wrong = ~((a > 0) & (b > 0) & (x >= 0) & (x <= 1))
     at_bounds = (x <= 0) | (x >= 1)
@@ -347,7 +347,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Return the lower regularised incomplete gamma function, from 0 to 1.
+    """Return the lower regularized incomplete gamma function, from 0 to 1.
 
     Args:
         a: float32 or float64, positive; otherwise the result is NaN.
@@ -361,7 +361,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Return the upper regularised incomplete gamma function, one minus ``igamma``.
+    """Return the upper regularized incomplete gamma function, one minus ``igamma``.
 
     Args:
         a: float32 or float64, positive; otherwise the result is NaN.
@@ -375,7 +375,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Return the regularised incomplete beta function, from 0 to 1.
+    """Return the regularized incomplete beta function, from 0 to 1.
 
     Args:
         a: float32 or float64, positive; otherwise the result is NaN.

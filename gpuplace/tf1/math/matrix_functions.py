@@ -334,7 +334,7 @@ def matrix_solve_ls(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Return the ``x`` that minimises ``|matrix @ x - rhs|``; if there are several, the shortest.
+    """Return the ``x`` that minimizes ``|matrix @ x - rhs|``; if there are several, the shortest.
 
     >>> import gpuplace as tf
     >>> found = tf.matrix_solve_ls([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [[1.0], [2.0], [4.0]])

@@ -361,7 +361,7 @@ def dct(
         type: 1, 2 or 3.
         n: length of the transform: the input is truncated or padded with zeros. None: all samples.
         axis: -1.
-        norm: ``"ortho"``: orthonormal, for types 2 and 3. None: not normalised.
+        norm: ``"ortho"``: orthonormal, for types 2 and 3. None: not normalized.
         name: name of the scope.
 
     Returns:

@@ -255,7 +255,7 @@ def recall_at_top_k() -> None:
 
 
 def _without_unknown(labels: Any, predictions: TensorLike) -> Any:
-    """Replace labels beyond the number of classes by -1, which is not a class."""
+    """Replace labels beyond the number of classes with -1, which is not a class."""
     classes = cast(reshaping.shape(predictions)[-1], int64)
 
     def known(values: Tensor) -> Tensor:

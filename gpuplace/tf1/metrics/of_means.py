@@ -213,14 +213,14 @@ def mean_per_class_accuracy(
         truth, output = as_vector(truth), as_vector(output)
         output.get_shape().assert_is_compatible_with(truth.get_shape())
         total, count = gathered([num_classes], float32, "total"), gathered([num_classes], float32, "count")
-        labelled: Any = constant.ones([reshaping.size(truth)], float32)
+        labeled: Any = constant.ones([reshaping.size(truth)], float32)
         if truth.dtype != output.dtype:
             output = cast(output, truth.dtype)
         right: Any = cast(equal(output, truth), float32)
         if weights is not None:
             share = cast(as_vector(values[2]), float32)
-            right, labelled = right * share, labelled * share
-        update_total = scatter_add(total, truth, labelled)
+            right, labeled = right * share, labeled * share
+        update_total = scatter_add(total, truth, labeled)
         update_count = scatter_add(count, truth, right)
         shares = div_no_nan(count, maximum(total, 0))
         value = reduce_mean(shares, name="mean_accuracy")

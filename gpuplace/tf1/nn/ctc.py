@@ -327,7 +327,7 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """Do the same as ``ctc_beam_search_decoder``, without merging equal consecutive labels.
+    """Decode like ``ctc_beam_search_decoder``, without merging equal consecutive labels.
 
     Args:
         inputs: as for ``ctc_beam_search_decoder``.

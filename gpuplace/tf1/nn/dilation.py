@@ -1,4 +1,4 @@
-"""Grey-scale dilation and erosion of images.
+"""Gray-scale dilation and erosion of images.
 
 Source: tensorflow/core/kernels/dilation_ops.cc, core/ops/nn_ops.cc and tensorflow/python/ops/nn_ops.py, nn_grad.py,
 release 1.15.

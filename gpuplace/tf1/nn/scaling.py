@@ -60,7 +60,7 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """Return the sum of regularisation losses, which TensorFlow divides by the number of replicas, 1 here.
+    """Return the sum of regularization losses, which TensorFlow divides by the number of replicas, 1 here.
 
     Args:
         regularization_loss: the losses, floating.

@@ -31,7 +31,7 @@ def _message(view: str) -> Any:
 
 
 def _print_error(error: OpError) -> None:
-    """Print what is wrong, with the kind of error in words."""
+    """Print an error, with its class in words."""
     words = re.findall("[A-Z][a-z]+", type(error).__name__.removesuffix("Error"))
     print(f"{' '.join(words).capitalize()}: {error.message}", file=sys.stderr)
 
@@ -89,7 +89,7 @@ def show(profile: GraphProfile, view: str, options: Options) -> Any:
     if options.output == "pprof":
         raise UnimplementedError.of(
             "gpuplace does not write profiles for pprof",
-            hint="print the view by with_stdout_output(), or write it to a file by with_file_output(path)",
+            hint="print the view with with_stdout_output(), or write it to a file with with_file_output(path)",
         )
     if options.output == "timeline" and view in ("op", "graph"):
         raise UnimplementedError.of(

@@ -230,7 +230,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient() -> None:
 def _nudged(
     xp: ArrayModule, least: Array, most: Array, num_bits: int, narrow_range: bool
 ) -> tuple[Any, Any, Any]:
-    """Return the shifted range and the distance between neighbouring values, float32.
+    """Return the shifted range and the distance between neighboring values, float32.
 
     Args:
         xp: numpy or cupy.
@@ -270,7 +270,7 @@ def _check_channels(inputs: Any, least: Any, most: Any) -> None:
         if one.shape != (depth,):
             raise InvalidArgumentError.of(
                 f"{name} has incorrect size, expected {depth} was {one.size}",
-                hint="give one number for each channel, the last dimension of the inputs",
+                hint="pass one number for each channel (the last dimension of the inputs)",
             )
 
 

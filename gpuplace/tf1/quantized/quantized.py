@@ -72,7 +72,7 @@ def quantize(
     round_mode: str = "HALF_AWAY_FROM_ZERO",
     name: str | None = None,
 ) -> Quantized:
-    """Do the same as ``quantize_v2``, with its last arguments in another order.
+    """Older form of ``quantize_v2``, with its last arguments in another order.
 
     Args:
         input: as for ``quantize_v2``.

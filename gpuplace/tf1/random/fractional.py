@@ -67,7 +67,7 @@ def fractional_max_pool() -> None:
         value: images, ``[batch, rows, columns, channels]``.
         pooling_ratio: divisors of the four sizes; the first and last are 1.
         pseudo_random: whether the windows follow a line with a random start, rather than a random order.
-        overlapping: whether neighbouring windows share their border.
+        overlapping: whether neighboring windows share their border.
         deterministic: whether to draw the windows only once, not in every run.
         seed: with ``seed2``, the seed of the op; 0 for both: a random seed.
         seed2: see ``seed``.
@@ -90,7 +90,7 @@ def fractional_avg_pool() -> None:
         value: images, ``[batch, rows, columns, channels]``.
         pooling_ratio: divisors of the four sizes; the first and last are 1.
         pseudo_random: whether the windows follow a line with a random start, rather than a random order.
-        overlapping: whether neighbouring windows share their border.
+        overlapping: whether neighboring windows share their border.
         deterministic: whether to draw the windows only once, not in every run.
         seed: with ``seed2``, the seed of the op; 0 for both: a random seed.
         seed2: see ``seed``.

@@ -2,7 +2,7 @@
 
 The two numbers of the seed are the counter of one block of the generator in ``philox``, with a constant key.
 Two of its output words are the key of the stream, the others the second half of its counter. Equal seeds
-therefore give equal numbers in every run, and neighbouring seeds give unrelated ones.
+therefore give equal numbers in every run, and neighboring seeds give unrelated ones.
 
 Source: tensorflow/python/ops/stateless_random_ops.py and tensorflow/core/kernels/stateless_random_ops.cc, release 1.15.
 """
@@ -231,7 +231,7 @@ def stateless_multinomial(
     """Return classes sampled by their probabilities, determined by the seed.
 
     Args:
-        logits: ``[batch, classes]``, floating: unnormalised log-probabilities.
+        logits: ``[batch, classes]``, floating: unnormalized log-probabilities.
         num_samples: number of samples for each row, a scalar int32.
         seed: two integers, an int32 or int64 vector.
         output_dtype: dtype of the classes, int32 or int64.
@@ -259,7 +259,7 @@ def stateless_categorical(
     """Return classes sampled by their probabilities, determined by the seed.
 
     Args:
-        logits: ``[batch, classes]``, floating: unnormalised log-probabilities.
+        logits: ``[batch, classes]``, floating: unnormalized log-probabilities.
         num_samples: number of samples for each row, a scalar int32.
         seed: two integers, an int32 or int64 vector.
         dtype: dtype of the classes, int32 or int64.

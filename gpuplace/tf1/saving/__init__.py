@@ -1,1 +1,1 @@
-"""SavedModels, trackable objects in checkpoints, and variables initialised from checkpoints."""
+"""SavedModels, trackable objects in checkpoints, and variables initialized from checkpoints."""

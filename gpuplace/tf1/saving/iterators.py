@@ -34,7 +34,7 @@ class IteratorSaveable(SaveableObject):
         super().__init__(iterator_resource, [SaveSpec(state, "", state_name or f"{name}_STATE")], name)
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """Return an operation that restores the position of an iterator, which must be initialised.
+        """Return an operation that restores the position of an iterator, which must be initialized.
 
         Args:
             restored_tensors: the saved values.

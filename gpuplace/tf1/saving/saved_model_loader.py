@@ -305,7 +305,7 @@ def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict
 
 
 def main_op() -> Operation:
-    """Return an operation that initialises all variables and tables, for models loaded without values."""
+    """Return an operation that initializes all variables and tables, for models loaded without values."""
     initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
     first, second = global_variables_initializer(), local_variables_initializer()
     name = "init_all_tables"

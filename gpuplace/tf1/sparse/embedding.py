@@ -129,7 +129,7 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: float | None = None,
 ) -> Tensor:
-    """Do the same as ``embedding_lookup_sparse``, but ignore invalid ids and weights, and allow empty rows.
+    """Look up embeddings as ``embedding_lookup_sparse`` does, but ignore invalid ids and weights, and allow empty rows.
 
     Args:
         embedding_weights: a table ``[rows, size]``, or a list of tables over which the rows are partitioned.

@@ -57,7 +57,7 @@ def _reduce(
     axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_axes)
     if not isinstance(sp_input, SparseTensor):
         raise TypeError(
-            "Input must be a SparseTensor; create one by tf.SparseTensor(indices, values, dense_shape)"
+            "Input must be a SparseTensor; create one with tf.SparseTensor(indices, values, dense_shape)"
         )
     return apply_op(
         kind,
@@ -132,7 +132,7 @@ def sparse_reduce_sum_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """Do the same as ``sparse_reduce_sum`` with a sparse result.
+    """Return the result of ``sparse_reduce_sum`` as a sparse tensor.
 
     Args:
         sp_input: a sparse tensor of numbers.
@@ -160,7 +160,7 @@ def sparse_reduce_max_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """Do the same as ``sparse_reduce_max`` with a sparse result.
+    """Return the result of ``sparse_reduce_max`` as a sparse tensor.
 
     Args:
         sp_input: a sparse tensor of real numbers.

@@ -370,7 +370,7 @@ def sparse_maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = No
 
     Args:
         sp_a: a sparse tensor of real numbers.
-        sp_b: another one of the same dtype and shape.
+        sp_b: another sparse tensor of the same dtype and shape.
         name: name of the op.
 
     Returns:
@@ -387,7 +387,7 @@ def sparse_minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = No
 
     Args:
         sp_a: a sparse tensor of real numbers.
-        sp_b: another one of the same dtype and shape.
+        sp_b: another sparse tensor of the same dtype and shape.
         name: name of the op.
 
     Returns:

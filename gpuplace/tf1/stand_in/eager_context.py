@@ -40,7 +40,7 @@ in_eager_mode = executing_eagerly
 
 
 def in_graph_mode() -> bool:
-    """Return True, because nothing runs while it is built."""
+    """Return True, because operations never run while the graph is built."""
     return True
 
 
@@ -56,7 +56,7 @@ def eager_mode() -> NoReturn:
         UnimplementedError: always.
     """
     raise UnimplementedError.of(
-        "Eager execution is not available: gpuplace only has TensorFlow 1's graphs; build the ops in a tf.Graph and "
+        "Eager execution is not available: gpuplace supports only TensorFlow 1 graphs; build the ops in a tf.Graph and "
         "run them with a tf.Session"
     )
 

@@ -1,4 +1,4 @@
-"""``tensorflow.python.layers.utils``: normalised layer arguments, and the output sizes of convolutions.
+"""``tensorflow.python.layers.utils``: normalized layer arguments, and the output sizes of convolutions.
 
 Source: tensorflow/python/layers/utils.py, release 1.15 (names, arguments, messages).
 """

@@ -236,7 +236,7 @@ def _missing(fullname: str) -> ModuleNotFoundError:
 
 
 class _Loader(Loader):
-    """Loader that replaces a module being imported by its stand-in."""
+    """Loader that substitutes the stand-in for a module that is being imported."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None

@@ -118,7 +118,7 @@ disable_xla = no_xla_auto_jit = xla_allow_fallback = enable_tf_xla_constant_fold
 
 
 def run_v1_only(reason: Any = None, func: Any = None) -> Any:
-    """Return a test, or a class of tests, for TensorFlow 1's behaviour unchanged.
+    """Return a test, or a class of tests, for TensorFlow 1's behavior unchanged.
 
     Args:
         reason: the reason for the restriction.

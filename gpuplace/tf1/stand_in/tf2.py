@@ -1,4 +1,4 @@
-"""``tensorflow.python.tf2``: whether TensorFlow 2's behaviour is enabled, which is never the case here.
+"""``tensorflow.python.tf2``: whether TensorFlow 2's behavior is enabled, which is never the case here.
 
 >>> disable()
 >>> enabled()
@@ -17,12 +17,12 @@ __all__ = ["disable", "enable", "enabled"]
 
 
 def enable() -> NoReturn:
-    """Raise an error, because TensorFlow 2's behaviour is not available.
+    """Raise an error, because TensorFlow 2's behavior is not available.
 
     Raises:
         UnimplementedError: always.
     """
-    raise UnimplementedError.of("TensorFlow 2's behaviour is not available: gpuplace has TensorFlow 1's")
+    raise UnimplementedError.of("TensorFlow 2's behavior is not available: gpuplace reproduces TensorFlow 1")
 
 
 def disable() -> None:

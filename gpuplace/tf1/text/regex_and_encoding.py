@@ -33,7 +33,7 @@ def regex_replace(
     replace_global: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Replace matches of ``pattern`` by ``rewrite``, in which ``\\1`` to ``\\9`` are the pattern's groups.
+    """Replace matches of ``pattern`` with ``rewrite``, in which ``\\1`` to ``\\9`` are the pattern's groups.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.regex_replace("a1b2", "[0-9]", "#")).decode()

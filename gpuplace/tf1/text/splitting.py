@@ -69,7 +69,7 @@ def split(
     Args:
         input: strings, a vector.
         sep: the separator, a string scalar; None or empty for white space.
-        maxsplit: largest number of splits of a string; -1 for no limit.
+        maxsplit: maximum number of splits of a string; -1 for no limit.
         result_type: ``"SparseTensor"``; there are no ragged tensors here.
         source: another name of ``input``.
         name: name of the scope.

@@ -1,4 +1,4 @@
-"""An optimizer that scales the loss of another one.
+"""An optimizer that scales the loss of another optimizer.
 
 Source: tensorflow/python/training/experimental/loss_scale_optimizer.py, release 1.15.
 """

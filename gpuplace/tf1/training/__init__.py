@@ -1,1 +1,1 @@
-"""Training sessions: hooks, monitored sessions and supervisors, which initialise, restore, save, log and stop."""
+"""Training sessions: hooks, monitored sessions and supervisors, which initialize, restore, save, log and stop."""

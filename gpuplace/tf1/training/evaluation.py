@@ -202,7 +202,7 @@ def evaluate_checkpoint(
     """Run operations until the input ends or a hook stops them, then run the final ops once.
 
     Args:
-        checkpoint_path: the checkpoint to restore; None: initialise the variables.
+        checkpoint_path: the checkpoint to restore; None: initialize the variables.
         master: ``""`` for this process.
         scaffold: the ``Scaffold`` of the session; None for a new one.
         eval_ops: operations that update the metrics.
@@ -278,7 +278,7 @@ def evaluate_once(
         checkpoint_path: the checkpoint.
         logdir: the folder of the event file.
         num_evals: how often to run ``eval_op``.
-        initial_op: operation that initialises variables.
+        initial_op: operation that initializes variables.
         initial_op_feed_dict: the feeds for ``initial_op``.
         eval_op: operation that updates the metrics.
         eval_op_feed_dict: the feeds for ``eval_op``.
@@ -338,7 +338,7 @@ def evaluation_loop(
         checkpoint_dir: the folder of checkpoints.
         logdir: the folder of the event file.
         num_evals: how often to run ``eval_op`` at each checkpoint.
-        initial_op: operation that initialises variables.
+        initial_op: operation that initializes variables.
         initial_op_feed_dict: the feeds for ``initial_op``.
         init_fn: called after ``initial_op``, with the scaffold and the session.
         eval_op: operation that updates the metrics.

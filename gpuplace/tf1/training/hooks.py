@@ -93,7 +93,7 @@ class LoggingTensorHook(SessionRunHook):
         """Find the tensors.
 
         Raises:
-            ValueError: a name is that of an operation with several outputs, or a tensor is in another graph.
+            ValueError: a name refers to an operation with several outputs, or a tensor is in another graph.
             KeyError: there is no such tensor.
         """
         self._timer.reset()

@@ -244,16 +244,16 @@ def train(
         train_step_fn: function that runs a step, as ``train_step`` does.
         train_step_kwargs: its last argument; left out: tensors to stop and log.
         log_every_n_steps: steps between log lines; 0 for no lines.
-        graph: the graph, which is finalised; None for the default one.
+        graph: the graph, which is finalized; None for the default one.
         master: the session's target.
-        is_chief: whether this process initialises, saves and writes; otherwise it waits for the chief.
+        is_chief: whether this process initializes, saves and writes; otherwise it waits for the chief.
         global_step: an integer scalar; None for the graph's own.
         number_of_steps: global step at which training ends; None for no limit.
-        init_op: initialises the variables; left out: all variables are initialised.
+        init_op: initializes the variables; left out: all variables are initialized.
         init_feed_dict: the feeds for ``init_op``.
-        local_init_op: run in every new session; left out: local variables and tables are initialised.
+        local_init_op: run in every new session; left out: local variables and tables are initialized.
         init_fn: called with the session after ``init_op``.
-        ready_op: a tensor with the names of uninitialised variables.
+        ready_op: a tensor with the names of uninitialized variables.
         summary_op: the merged summary; left out: all summaries; None for no summaries.
         save_summaries_secs: seconds between summaries.
         summary_writer: a ``FileWriter``; left out: a new one; None: write nothing.

@@ -224,7 +224,7 @@ def load_embedding_initializer(
         new_vocab_file: the same for the new rows.
         old_vocab_size: number of words of the old vocabulary to use; -1 for all.
         num_oov_buckets: number of further rows, for unknown words.
-        initializer: gives the values that the checkpoint lacks; None for a truncated normal distribution with
+        initializer: initializer of values that the checkpoint lacks; None for a truncated normal distribution with
             standard deviation ``1 / sqrt(embedding_dim)``.
         max_rows_in_memory: recorded in the graph only.
 
@@ -269,7 +269,7 @@ def load_linear_multiclass_bias_initializer(
         old_class_vocab_file: a file with the names of the checkpoint's classes, one on each line.
         new_class_vocab_file: the same for the new classes.
         num_class_oov_buckets: number of further rows, for unknown classes.
-        initializer: gives the values that the checkpoint lacks; None for zeros.
+        initializer: initializer of values that the checkpoint lacks; None for zeros.
         max_rows_in_memory: recorded in the graph only.
 
     Returns:

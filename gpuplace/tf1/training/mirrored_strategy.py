@@ -17,7 +17,7 @@ __all__ = ["MirroredStrategy", "OneDeviceStrategy"]
 
 
 class MirroredStrategy(Strategy):
-    """A strategy that trains synchronised copies of a model on several GPUs of one machine.
+    """A strategy that trains synchronized copies of a model on several GPUs of one machine.
 
     Each variable has a copy on each GPU: ``w`` on the first, ``w/replica_1`` on the second. Each replica
     computes the gradients of its part of a batch; their sum, computed by NCCL if all devices are GPUs of the

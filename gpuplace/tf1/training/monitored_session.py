@@ -1,4 +1,4 @@
-"""Sessions that initialise variables, restore them, run hooks, and restart after a preemption.
+"""Sessions that initialize variables, restore them, run hooks, and restart after a preemption.
 
 ::
 
@@ -73,7 +73,7 @@ class SessionCreator(ABC):
 
 
 class ChiefSessionCreator(SessionCreator):
-    """A session factory that restores or initialises variables.
+    """A session factory that restores or initializes variables.
 
     Args:
         scaffold: a ``Scaffold``; None for a new one.
@@ -105,7 +105,7 @@ class ChiefSessionCreator(SessionCreator):
             A ``Session``.
 
         Raises:
-            RuntimeError: initialisation leaves variables without values.
+            RuntimeError: initialization leaves variables without values.
         """
         scaffold = self._scaffold.finalize()
         self._manager = self._manager or _manager_of(scaffold)
@@ -122,7 +122,7 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """A session factory that waits until the chief has initialised the variables.
+    """A session factory that waits until the chief has initialized the variables.
 
     Args:
         scaffold: a ``Scaffold``; None for a new one.
@@ -151,7 +151,7 @@ class WorkerSessionCreator(SessionCreator):
             A ``Session``.
 
         Raises:
-            DeadlineExceededError: the variables were not initialised in time.
+            DeadlineExceededError: the variables were not initialized in time.
         """
         scaffold = self._scaffold.finalize()
         self._manager = self._manager or _manager_of(scaffold)
@@ -200,7 +200,7 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
 
     Args:
         master: execution engine, as for ``Session``.
-        is_chief: whether this process initialises, saves and logs; otherwise it waits for the chief.
+        is_chief: whether this process initializes, saves and logs; otherwise it waits for the chief.
         checkpoint_dir: folder of checkpoints, the last of which is restored; None: save nothing.
         scaffold: a ``Scaffold`` for the session; None for a new one.
         hooks: ``SessionRunHook`` objects, or None.
@@ -428,7 +428,7 @@ class MonitoredSession(_MonitoredSession):
         stop_grace_period_secs: seconds in which threads must end after ``close``.
 
     Raises:
-        RuntimeError: initialisation leaves variables without values.
+        RuntimeError: initialization leaves variables without values.
     """
 
     def __init__(
@@ -453,7 +453,7 @@ class SingularMonitoredSession(_MonitoredSession):
         checkpoint_filename_with_path: a checkpoint to restore, or None.
 
     Raises:
-        RuntimeError: initialisation leaves variables without values.
+        RuntimeError: initialization leaves variables without values.
     """
 
     def __init__(

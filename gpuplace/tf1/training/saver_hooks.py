@@ -226,7 +226,7 @@ class CheckpointSaverHook(SessionRunHook):
 
 
 class StepCounterHook(SessionRunHook):
-    """Hook that logs and summarises the number of steps per second.
+    """Hook that logs and summarizes the number of steps per second.
 
     Args:
         every_n_steps: steps between log lines; None: do not count steps.

@@ -26,12 +26,12 @@ class Scaffold:
     """Operations and saver of a new session; missing ones come from the graph's collections or are created.
 
     Args:
-        init_op: initialises the variables if there is no checkpoint; None for all global variables.
+        init_op: initializes the variables if there is no checkpoint; None for all global variables.
         init_feed_dict: the feeds for ``init_op``, or None.
         init_fn: called after ``init_op`` with the scaffold and the session, or None.
-        ready_op: tensor with the names of uninitialised variables; None for all variables.
+        ready_op: tensor with the names of uninitialized variables; None for all variables.
         ready_for_local_init_op: the same before ``local_init_op`` runs; None for the global variables.
-        local_init_op: run in every new session; None: initialise local variables and tables.
+        local_init_op: run in every new session; None: initialize local variables and tables.
         summary_op: the merged summary; None for all summaries.
         saver: a ``Saver``; None for the one of the collection, or a new one.
         copy_from_scaffold: a ``Scaffold`` with the values of arguments that are not given.
@@ -67,13 +67,13 @@ class Scaffold:
         self._saver = either(saver, "_saver")
 
     def finalize(self) -> Scaffold:
-        """Create missing operations, and finalise the default graph.
+        """Create missing operations, and finalize the default graph.
 
         Returns:
             The scaffold.
 
         Raises:
-            RuntimeError: a collection has several candidates, or the graph is already finalised and an
+            RuntimeError: a collection has several candidates, or the graph is already finalized and an
                 operation is missing.
         """
         if self._init_op is None:
@@ -103,13 +103,13 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """Function of the session that initialises it, or None."""
+        """Function of the session that initializes it, or None."""
         function = self._user_init_fn
         return None if function is None else lambda session: function(self, session)
 
     @property
     def init_op(self) -> Any:
-        """The operation that initialises variables."""
+        """The operation that initializes variables."""
         return self._init_op
 
     @property
@@ -119,7 +119,7 @@ class Scaffold:
 
     @property
     def ready_op(self) -> Any:
-        """A tensor with the names of uninitialised variables."""
+        """A tensor with the names of uninitialized variables."""
         return self._ready_op
 
     @property
@@ -173,7 +173,7 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> Operation:
-        """Return an operation that initialises local variables and tables."""
+        """Return an operation that initializes local variables and tables."""
         return control.group(
             initialization.local_variables_initializer(),
             tables_initializer(),

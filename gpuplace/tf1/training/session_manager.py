@@ -28,7 +28,7 @@ class SessionManager:
 
     Args:
         local_init_op: run in every new session, or None.
-        ready_op: a tensor with the names of uninitialised variables; None: the model is always ready.
+        ready_op: a tensor with the names of uninitialized variables; None: the model is always ready.
         ready_for_local_init_op: the same before ``local_init_op`` runs.
         graph: the graph; None for the default one.
         recovery_wait_secs: seconds between checks while waiting.
@@ -72,7 +72,7 @@ class SessionManager:
         init_feed_dict: FeedDict | None = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
-        """Create a session, and restore or initialise its variables.
+        """Create a session, and restore or initialize its variables.
 
         Args:
             master: execution engine, as for ``Session``.
@@ -90,7 +90,7 @@ class SessionManager:
             The session.
 
         Raises:
-            RuntimeError: nothing initialises the model, or variables stay without values.
+            RuntimeError: nothing initializes the model, or variables stay without values.
             ValueError: both a folder and a checkpoint are given.
         """
         session, is_restored = self._open_and_restore(
@@ -182,7 +182,7 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: ConfigLike | None = None, max_wait_secs: float | None = math.inf
     ) -> Session:
-        """Wait for another process to initialise the variables.
+        """Wait for another process to initialize the variables.
 
         Args:
             master: execution engine, as for ``Session``.
@@ -271,7 +271,7 @@ def _closed_on_errors(session: Session) -> Any:
 
 
 def missing_values(ready_op: Any, session: Session, what: str) -> str | None:
-    """Return a sentence that lists the uninitialised variables, or None."""
+    """Return a sentence that lists the uninitialized variables, or None."""
     if ready_op is None:
         return None
     try:

@@ -82,7 +82,7 @@ class SessionRunHook:
         """Called when a session is created, or recreated after a failure.
 
         Args:
-            session: the session; its graph is finalised.
+            session: the session; its graph is finalized.
             coord: the ``Coordinator`` of its threads.
         """
 

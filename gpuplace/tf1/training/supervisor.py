@@ -1,4 +1,4 @@
-"""Supervisors: sessions with threads that save, summarise and count; older than monitored sessions.
+"""Supervisors: sessions with threads that save, summarize and count; older than monitored sessions.
 
 Source: tensorflow/python/training/supervisor.py and basic_loops.py, release 1.15 (order and names of the
 operations, error and log messages).
@@ -38,7 +38,7 @@ _MOST_RATES = 10
 
 
 class Supervisor:
-    """A session whose variables have values, with threads that save and summarise.
+    """A session whose variables have values, with threads that save and summarize.
 
     >>> import gpuplace as tf
     >>> count = tf.assign_add(tf.train.get_or_create_global_step(), 1)
@@ -49,11 +49,11 @@ class Supervisor:
     ...             supervisor.request_stop()
 
     Args:
-        graph: the graph, which is finalised; None for the default one.
-        ready_op: a tensor with the names of uninitialised variables; None: no check.
+        graph: the graph, which is finalized; None for the default one.
+        ready_op: a tensor with the names of uninitialized variables; None: no check.
         ready_for_local_init_op: the same before ``local_init_op`` runs; None: no check.
-        is_chief: whether this process initialises, saves and writes; otherwise it waits for the chief.
-        init_op: initialises the variables if there is no checkpoint, or None.
+        is_chief: whether this process initializes, saves and writes; otherwise it waits for the chief.
+        init_op: initializes the variables if there is no checkpoint, or None.
         init_feed_dict: the feeds for ``init_op``.
         local_init_op: run in every new session, or None.
         logdir: folder of checkpoints and events; None: write nothing.
@@ -182,7 +182,7 @@ class Supervisor:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process initialises, saves and writes."""
+        """Whether this process initializes, saves and writes."""
         return self._is_chief
 
     @property
@@ -197,7 +197,7 @@ class Supervisor:
 
     @property
     def init_op(self) -> Any:
-        """The operation that initialises variables."""
+        """The operation that initializes variables."""
         return self._init_op
 
     @property
@@ -207,7 +207,7 @@ class Supervisor:
 
     @property
     def ready_op(self) -> Any:
-        """A tensor with the names of uninitialised variables."""
+        """A tensor with the names of uninitialized variables."""
         return self._ready_op
 
     @property
@@ -267,13 +267,13 @@ class Supervisor:
             config: a ``ConfigProto``.
             wait_for_checkpoint: whether to wait for a checkpoint in the folder.
             max_wait_secs: longest time to wait, in seconds.
-            start_standard_services: whether to start the threads that save, summarise and fill queues.
+            start_standard_services: whether to start the threads that save, summarize and fill queues.
 
         Returns:
             The session.
 
         Raises:
-            RuntimeError: initialisation leaves variables without values.
+            RuntimeError: initialization leaves variables without values.
         """
         self._coord.clear_stop()
         if self._writer:
@@ -322,7 +322,7 @@ class Supervisor:
         Args:
             master: execution engine, as for ``Session``.
             config: a ``ConfigProto``.
-            start_standard_services: whether to start the threads that save, summarise and fill queues.
+            start_standard_services: whether to start the threads that save, summarize and fill queues.
             close_summary_writer: whether to close the event file at the end.
 
         Returns:
@@ -351,7 +351,7 @@ class Supervisor:
     # Threads
 
     def start_standard_services(self, sess: Session) -> list[LooperThread] | None:
-        """Start the threads that summarise, count steps and save.
+        """Start the threads that summarize, count steps and save.
 
         Args:
             sess: the session.

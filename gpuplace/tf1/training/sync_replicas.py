@@ -81,7 +81,7 @@ class SyncReplicasOptimizer(Optimizer):
         self.local_step_init_op: Any = None
         """The other workers run it when all global variables have values."""
         self.ready_for_local_init_op: Any = None
-        """The names of uninitialised global variables."""
+        """The names of uninitialized global variables."""
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
         """Return the gradients of the wrapped optimizer.
@@ -260,7 +260,7 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 class _SyncReplicasHook(SessionRunHook):
-    """Hook that initialises steps and tokens, and starts the chief's thread."""
+    """Hook that initializes steps and tokens, and starts the chief's thread."""
 
     def __init__(self, optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
         self._optimizer = optimizer

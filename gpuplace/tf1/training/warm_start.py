@@ -44,7 +44,7 @@ class VocabInfo(_Vocab):
         num_oov_buckets: number of further rows, for unknown words.
         old_vocab: file of the checkpoint's vocabulary.
         old_vocab_size: number of its words to use; -1 for all.
-        backup_initializer: gives the values of words that the checkpoint lacks; None for zeros.
+        backup_initializer: initializer of words that the checkpoint lacks; None for zeros.
         axis: 0 if the rows are words; 1 if the columns are.
 
     Raises:
@@ -211,7 +211,7 @@ def warm_start_with_vocab(
         previous_vocab_size: number of its words to use; -1 for all.
         current_oov_buckets: number of further rows (or columns), for unknown words.
         prev_tensor_name: name in the checkpoint; None for the variable's.
-        initializer: gives the values that the checkpoint lacks; None for zeros.
+        initializer: initializer of values that the checkpoint lacks; None for zeros.
         axis: 0 if the rows are words; 1 if the columns are.
 
     Raises:

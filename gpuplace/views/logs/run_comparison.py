@@ -313,9 +313,9 @@ def _reason(
 ) -> str:
     """Return the likely reason for a device; "" if none is known."""
     if device not in placement.device_set.names:
-        return "the machine of the prediction has no such device"
+        return "the predicted machine has no such device"
     if op_type and op_type != own_type:
-        return f"Grappler replaced it by a {op_type}"
+        return f"Grappler replaced it with a {op_type}"
     for reason, place_otherwise in others.items():
         if reason not in alternatives:
             alternatives[reason] = place_otherwise()

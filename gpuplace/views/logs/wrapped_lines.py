@@ -1,6 +1,6 @@
 r"""Find the lines of a log that a terminal wrapped at its last column.
 
-A line is *full* if it continues on the next line. Two conditions must hold: no neighbouring line is longer, and some
+A line is *full* if it continues on the next line. Two conditions must hold: no neighboring line is longer, and some
 line of the same length ends inside a text with only one possible continuation: a device name, a prefix, or a long name
 alone on its line.
 

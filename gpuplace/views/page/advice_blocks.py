@@ -60,7 +60,7 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
         share = done.fraction
         text = f"The best so far: {value_text(objective, done.score.value)}"
         if done.score.missing:
-            text += f", but {size_text(done.score.missing)} of memory are missing"
+            text += f", but it is {size_text(done.score.missing)} short of memory"
     return [
         {"kind": "progress", "share": share, "label": "Search for a better placement", "text": text},
         buttons_block("The search", [button("Stop", "advice:stop", "and keep the best so far")]),

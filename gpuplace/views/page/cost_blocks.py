@@ -110,7 +110,7 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
         for row in compared.ops[:_MOST_ROWS]
     ]
     told = (
-        f"The step that was measured took {seconds_text(compared.measured)}; {seconds_text(compared.predicted)} were "
+        f"The measured step took {seconds_text(compared.measured)}; {seconds_text(compared.predicted)} were "
         f"predicted, {compared.off:+.0%}."
     )
     label = "Show the measured step alone" if is_beside else "Show predicted and measured in the timeline"
@@ -266,7 +266,7 @@ def grid_blocks(rows: Sequence[GridRow]) -> list[Block]:
         "machine",
         *(["batch"] if has_batch else []),
         "step",
-        "examples a second",
+        "examples per second",
         "peak memory",
         "guessed",
     ]
@@ -289,13 +289,13 @@ def grid_blocks(rows: Sequence[GridRow]) -> list[Block]:
         if points:
             lines.append(Line(machine, GPU_FILLS[len(lines) % len(GPU_FILLS)], points))
     if any(len(line.points) > 1 for line in lines):
-        label = "Examples a second by batch size: " + "; ".join(
+        label = "Examples per second by batch size: " + "; ".join(
             f"{line.label} {line.points[0][1]:,.0f} to {line.points[-1][1]:,.0f}" for line in lines
         )
         svg = plot_svg(
             lines,
             Axis("batch size", lambda value: f"{value:,.0f}", is_log=True),
-            Axis("examples a second", lambda value: f"{value:,.0f}"),
+            Axis("examples per second", lambda value: f"{value:,.0f}"),
             theme="page",
             title=label,
         )

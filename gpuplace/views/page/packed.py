@@ -18,6 +18,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from base64 import b64decode, b64encode
 from html import escape, unescape
 
@@ -42,7 +43,8 @@ def packed_page(page: str) -> str:
     """
     parts = {"page": page.replace(import_map(_START), _MARK), "modules": modules(_START)}
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
-    packed = b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    # As gzip, with zlib's header: that of `gzip.compress` depends on the version of Python.
+    packed = b64encode(zlib.compress(text.encode(), 9, wbits=31)).decode()
     return (
         '<!DOCTYPE html><meta charset="utf-8">'
         f'<script type="text/plain" id="packed">{packed}</script>'

@@ -5,7 +5,7 @@ placement's columns as JSON, and scripts that fold and unfold, so that every fol
 instead of pictures: an SVG of 60 boxes takes 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open. The
 timeline of a measured step is also the notebook's, beside the picture or on its own page.
 
-A page that is opened as a file cannot import neighbouring files, so its import map contains the modules themselves.
+A page that is opened as a file cannot import neighboring files, so its import map contains the modules themselves.
 
 Names come from untrusted files. They reach the page as JSON in a script element that is not executed, with every ``<``
 escaped, and become text nodes; the page's policy forbids all requests.
@@ -107,9 +107,8 @@ def page_html(
     errors = view_of(placement).errors
     summary_text = data["summary"]
     if errors:
-        summary_text = (
-            f"TensorFlow refuses this graph. The picture shows the placement without that: {summary_text}"
-        )
+        outcome = "TensorFlow rejects this graph. The picture shows where its nodes would otherwise go"
+        summary_text = f"{outcome}: {summary_text}"
     above = _refused_section(errors, fixes) + _findings_section(findings)
     body = f"""{above}<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
@@ -257,7 +256,8 @@ def _without_scripts(placement: PlacementLike) -> str:
     )
     errors = "".join(error_html(error) for error in view.errors[1:])
     nodes = table(RULES["tables"]["nodes"], rows, limit=_PLAIN_ROWS)
-    html = f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
+    needs = "<p>The picture needs JavaScript. The page loads nothing from the network.</p>"
+    html = f"{needs}{summary(view)}{errors}{nodes}"
     left = getattr(placement, "unparsed", ())
     if left:
         title = f"Not understood: {counted(len(left), 'piece')} of text"

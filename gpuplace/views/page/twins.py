@@ -131,8 +131,8 @@ class Twins:
         if followed is None:
             return None
         related = dict.fromkeys(members)
-        for neighbour in followed[1]:
-            related |= dict.fromkeys(self._related[int(self.component[neighbour])])
+        for neighbor in followed[1]:
+            related |= dict.fromkeys(self._related[int(self.component[neighbor])])
         self._related[component] = tuple(related)
         culprits = tuple(place.get(self._culprit[member], -1) for member in members)
         outside = {self._culprit[member] for member in members} - place.keys()
@@ -171,28 +171,28 @@ class Twins:
         late, fact = decisions.outline.is_generator, self.placement.facts_of(decider)
         into, out = graph.in_edges(decider), graph.out_edges(decider)
         if late[decider]:
-            neighbours = [int(graph.dst[edge]) for edge in out]
+            neighbors = [int(graph.dst[edge]) for edge in out]
         elif fact.is_metadata or fact.is_identity:
             first = graph.first_edge.get(decider, into[0]) if len(into) else -1
-            neighbours = [int(graph.src[edge]) for edge in (*into[:1], first) if edge >= 0]
-            neighbours += [int(graph.dst[edge]) for edge in out[:1]]
+            neighbors = [int(graph.src[edge]) for edge in (*into[:1], first) if edge >= 0]
+            neighbors += [int(graph.dst[edge]) for edge in out[:1]]
         else:
             return (), []
-        outside = list(dict.fromkeys(neighbour for neighbour in neighbours if neighbour not in place))
+        outside = list(dict.fromkeys(neighbor for neighbor in neighbors if neighbor not in place))
         if len(outside) > _MOST_FOLLOWED:
             return None
         key: list[object] = [len(into), len(out)]
         key.append(graph.leads_to_sink is not None and bool(graph.leads_to_sink[decider]))
-        for neighbour in neighbours:
-            if neighbour in place:
-                key.append(place[neighbour])
+        for neighbor in neighbors:
+            if neighbor in place:
+                key.append(place[neighbor])
                 continue
-            component = int(self.component[neighbour])
+            component = int(self.component[neighbor])
             number = self._class(component, depth + 1)
             if number < 0:
                 return None
-            is_later = bool(graph.rank[neighbour] > graph.rank[decider])
-            key.append((number, self.members[component].index(neighbour), outside.index(neighbour), is_later))
+            is_later = bool(graph.rank[neighbor] > graph.rank[decider])
+            key.append((number, self.members[component].index(neighbor), outside.index(neighbor), is_later))
         return tuple(key), outside
 
 

@@ -53,7 +53,7 @@ def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
     at = np.array(positions, dtype=np.int64)
     if not (at >= 0).any():
         raise ValueError(
-            "The estimate belongs to another graph: it has none of these nodes. Estimate this graph."
+            "The estimate is for another graph: it contains none of these nodes. Pass an estimate of this graph."
         )
     seconds[at[at >= 0]] = estimate.node_seconds[at >= 0]
     return NodeCosts(seconds, variable_bytes(placement))

@@ -92,7 +92,7 @@ class Colouring:
     name: str
     """One of `COLOURINGS`, or ``"moved"``."""
     title: str
-    """Description of what the colours show."""
+    """Description of the colours' meaning."""
     categories: tuple[Category, ...]
     """The categories, in legend order."""
     category: np.ndarray
@@ -307,8 +307,8 @@ def _number(
 def _cause(view: PlacementView, _: object) -> Colouring:
     if view.verdicts is None:
         category = np.zeros(len(view), dtype=np.int64)
-        return _categorical(view, "cause", "what settled the device", ["cause unknown"], category, [Look()])
-    return by_rule(view, "cause", "what settled the device", view.verdicts().rule)
+        return _categorical(view, "cause", "deciding rule", ["cause unknown"], category, [Look()])
+    return by_rule(view, "cause", "deciding rule", view.verdicts().rule)
 
 
 def moved_colouring(placement: PlacementLike, moves: Moves) -> Colouring:

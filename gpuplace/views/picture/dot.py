@@ -68,7 +68,7 @@ _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
 
 def escape(text: str) -> str:
-    """Text for an HTML-like label, which must not be empty, and in which ``\\N`` would mean the node's name."""
+    """Escape text for an HTML-like label, which must not be empty, and where ``\\N`` would mean the node's name."""
     return html.escape(_literal(text), quote=True) or "&#160;"
 
 
@@ -180,7 +180,7 @@ def _text(line: Line, theme: Theme, look: Look | None) -> str:
 
 def _box(face: Face, theme: Theme, patterns: bool) -> str:
     rows = [_text(line, theme, face.look) for line in face.lines]
-    rows[1:1] = [_bar(bar, theme) for bar in face.bars]
+    rows[face.name_lines : face.name_lines] = [_bar(bar, theme) for bar in face.bars]
     look = face.look
     fill = fill_colour(look, theme)
     styles = ["filled", _CORNERS[face.corners], "dashed" if face.is_dashed else ""]

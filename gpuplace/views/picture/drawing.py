@@ -1,4 +1,4 @@
-"""Decide what a picture shows: boxes, edges and a legend, with at most a few hundred boxes.
+"""Choose the content of a picture: boxes, edges and a legend, with at most a few hundred boxes.
 
 ::
 
@@ -168,7 +168,7 @@ def draw(
     hard_cap: int = HARD_CAP,
     backward: bool = False,
 ) -> Drawing:
-    """Decide what a picture of a placement shows.
+    """Choose the content of a picture of a placement.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
@@ -389,14 +389,19 @@ def links_of(
         is_shown &= ~is_aside | view.is_copy | is_inside
     between = np.flatnonzero(is_shown)
     is_training = np.bincount(box_of[~tree.is_training], minlength=count) == 0
+    forward = np.flatnonzero((src != dst) & ~is_aside)
+    is_on_way = np.bincount(np.concatenate([src[forward], dst[forward]]), minlength=count) > 0
     is_apart = np.array([tree.is_outside(box.cluster) for box in boxes]) & is_training
     codes, inverse = np.unique(src[between] * count + dst[between], return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
 
     def rank(start: int, end: int, edges: np.ndarray) -> int:
-        """Return `Link.rank`: gradients and updates are below their layers, within a scope or outside all layers."""
-        if not is_aside[edges].all():
+        """Return `Link.rank`: gradients and updates are below their layers, within a scope or outside all layers.
+
+        A result of gradients alone is below them.
+        """
+        if not is_aside[edges].all() or not (is_on_way[end] or is_training[end]):
             return 1
         trained, is_near = (is_training[start], is_training[end]), cluster[start] == cluster[end]
         if not any(trained) or not (is_near or is_apart[start] or is_apart[end]):

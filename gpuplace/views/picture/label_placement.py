@@ -1,7 +1,7 @@
 """Place labels beside their lines, where they cover the least.
 
-Labels are not part of the layout, so a line can get or lose a label without moving boxes. Of several places along the
-line, on all its sides, a label gets the one that covers least of the boxes, lines and earlier labels.
+Labels are not part of the layout, so a line can get or lose a label without moving boxes. Each label is placed
+beside its line where it covers the least of the boxes, lines and earlier labels.
 
 >>> line = sampled([(0, 0), (0, 10), (0, 20), (0, 30)])
 >>> place_labels([0], [(20.0, 10.0)], [line], [], (100.0, 30.0))

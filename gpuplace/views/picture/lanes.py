@@ -145,13 +145,13 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
 
 
 def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
-    """Return ``[text, size, colour, is bold]`` for each line, ``["bar"]`` for parts; the second is the open scope."""
+    """Return ``[text, size, colour, is bold]`` for lines, ``["bar"]`` for parts; below the name, the open scope."""
     lines = []
     for number, line in enumerate(face.lines):
         for text, role in line.spans:  # in separate lines: a lane is narrow
-            shown = text.strip() if number else shortened(text, _LANES["letters"])
+            shown = shortened(text, _LANES["letters"]) if number < face.name_lines else text.strip()
             lines.append([shown, line.size, role_colour(role, LIGHT, face.look), line.is_bold])
-        if number == 0:
+        if number + 1 == face.name_lines:
             path = outline(drawing.view).paths[face.box.cluster]
             if path:
                 role = "fill" if face.look is not None else "faint"

@@ -54,7 +54,7 @@ class Layout:
     width: float
     height: float
     boxes: dict[str, tuple[float, float]]
-    """Box id -> its centre."""
+    """Box id -> its center."""
     clusters: dict[int, dict[int, Frame]]
     """Scope -> strip -> frame; several strips if the picture is cut inside the scope."""
     routes: dict[tuple[str, str], Route]

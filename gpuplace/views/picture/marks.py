@@ -59,7 +59,7 @@ class CriticalPath:
         if self.weight == "time":
             return f"{ops}, {time_text(self.total)}, the longest chain by measured time"
         if self.weight == "bytes":
-            return f"{ops}, the chain with most bytes copied between devices, {bytes_text(round(self.total))}"
+            return f"{ops}, the chain with the most bytes copied between devices, {bytes_text(round(self.total))}"
         return f"{ops}, the longest chain"
 
 

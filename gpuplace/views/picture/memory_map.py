@@ -181,7 +181,7 @@ def _svg(height: int, parts: Sequence[str], theme: Theme) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         'font-family="Helvetica,Arial,DejaVu Sans,sans-serif" font-size="12">'
         f"<style>text{{fill:{theme.ink}}}.on-used{{fill:{INK}}}"
-        f".on-hatch{{stroke:{theme.background};stroke-width:3;paint-order:stroke}}"
+        f".on-hatch{{stroke:{theme.background};stroke-width:6;paint-order:stroke}}"
         f".used{{fill:{GPU_FILLS[0]};stroke:{theme.ink};stroke-width:.6}}"
         f".free{{fill:url(#hatch);stroke:{theme.ink};stroke-width:.6}}"
         f".none{{fill:none;stroke:{theme.ink};stroke-width:.8;stroke-dasharray:3 3}}</style>"

@@ -44,6 +44,8 @@ STRUCTURED_FROM: int = _FOLDING["structured_from"]
 """Number of nodes above which a picture shows the model instead of single nodes."""
 _FEW: int = _FOLDING["few"]
 """Number of boxes below which a view is too sparse."""
+_LEAST_LAYERS = 2
+"""Smallest number of layers that make opening a part informative."""
 _OPS = 0.01
 """Weight factor of parts that consist of ops."""
 STRIPS = ("forward", "backward", "update")
@@ -244,9 +246,18 @@ class Outline(ScopeTree):
         )
 
     def _has_parts(self, scope: int) -> bool:
-        """Whether a part consists of layers rather than of ops, or is most of the model."""
-        layers = sum(map(self.is_layer.__getitem__, self.children[scope]))
-        return layers >= max(1, len(self.direct[scope])) or self._is_most(scope)
+        """Whether a part consists of several layers rather than of ops, or is most of the model."""
+        assert self.model is not None
+        parts = self.model.parts
+        layers = [child for child in self.children[scope] if self.is_layer[child]]
+        # A layer called from a part of its own name is not another layer, such as ``dense/Tensordot`` and ``dense``.
+        with_variables = sum(
+            parts[layer].has_variables is parts[ROOT].has_variables
+            and parts[layer].label != parts[scope].label
+            for layer in layers
+        )
+        is_several = with_variables >= _LEAST_LAYERS and len(layers) >= len(self.direct[scope])
+        return is_several or self._is_most(scope)
 
     def _is_most(self, scope: int) -> bool:
         """Return whether a part contains most of the model."""

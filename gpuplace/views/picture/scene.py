@@ -104,9 +104,10 @@ def face_values(face: Face, lines: list[list[Any]]) -> dict[str, Any]:
 
 
 def _lines(face: Face) -> list[list[Any]]:
-    """Return ``[text, size, colour, is bold]`` for each line, and ``["bar", number]`` for shares, after the first."""
-    first, *rest = (_line(line, face.look) for line in face.lines)
-    return [first, *([BAR, strip] for strip in range(len(face.bars))), *rest]
+    """Return ``[text, size, colour, is bold]`` for each line, and ``["bar", number]`` for shares, after the name."""
+    lines = [_line(line, face.look) for line in face.lines]
+    bars = ([BAR, strip] for strip in range(len(face.bars)))
+    return [*lines[: face.name_lines], *bars, *lines[face.name_lines :]]
 
 
 def _line(line: Line, look: Look | None) -> list[Any]:

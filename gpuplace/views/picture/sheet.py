@@ -31,7 +31,7 @@ from gpuplace.views.tables.dependency_trace import Trace
 from gpuplace.views.tables.palette import PAPER, Look, Theme, device_style
 from gpuplace.views.tables.scale import time_text
 from gpuplace.views.tables.size_text import bytes_text
-from gpuplace.views.tables.text import counted, shortened
+from gpuplace.views.tables.text import counted, name_lines, shortened
 from gpuplace.web.rules import RULES, words
 
 __all__ = [
@@ -95,7 +95,7 @@ class Face:
     box: Box
     lines: tuple[Line, ...]
     bars: tuple[tuple[tuple[Look, int], ...], ...]
-    """Bars of a folded box, below its first line: one for each strip that has nodes; none for an op."""
+    """Bars of a folded box, below its name: one for each strip that has nodes; none for an op."""
     look: Look | None
     """Fill of an op's box; None for a folded box."""
     corners: str
@@ -112,6 +112,11 @@ class Face:
     height: float
     is_dim: bool = False
     """Whether it is outside of the shown trace."""
+
+    @property
+    def name_lines(self) -> int:
+        """Number of lines with the box's name, which are the first."""
+        return sum(line.size == _TITLE for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,24 +352,23 @@ def _folded(
         tuple((category.look, number) for category, number in _ordered(colour, strip)) for strip in share
     ]
     bars = () if is_plain else tuple(filter(None, strips))
-    name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
-    title = Line(((name, "ink"),), _TITLE, True)
+    name = f"▸ {box.label}" + (f" × {box.copies}" if box.copies > 1 else "")
+    titles = [Line(((text, "ink"),), _TITLE, True) for text in name_lines(name)]
     first = _shares_text(shares[:1], math.inf) if shares else ""
     if len(shares) > 1 and has_room:
         first += " · +9"
     least = FOLDED_WIDTH if has_room else FOLDED_WIDTH / 2
     pad, step = (2 * _PAD_X, _STEP) if has_room else (_PAD_X, _STEP / 2)
-    width = _rounded(max(least, title.width + pad, min(FOLDED_WIDTH, text_width(first, _SMALL) + pad)), step)
+    listed = min(FOLDED_WIDTH, text_width(first, _SMALL) + pad)
+    width = _rounded(max(least, listed, *(title.width + pad for title in titles)), step)
     if total is not None:
         text = words("in_all", total=total)
     else:
         text = _share_text(box) if is_plain else _shares_text(shares if has_room else shares[:1], width - pad)
-    unmet: tuple[tuple[str, str], ...] = ()
-    if box.unmet:
-        unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),)
+    unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),) if box.unmet else ()
     # On one line with the devices, so that a switch that moves nodes keeps the layout.
     beside = (("  ", "ink"), *unmet) if unmet and has_room else ()
-    lines = [title, Line(((text, "ink"), *beside))]
+    lines = [*titles, Line(((text, "ink"), *beside))]
     if len(shares) > 1 and total is None and not is_plain and not has_room:
         lines.append(Line(((_shares_text(shares[1:], width - pad), "faint"),)))
     lines += (Line(((text, "faint"),)) for text in contents)

@@ -1,8 +1,8 @@
 """Write a laid-out sheet as SVG that the explorer can restyle and click.
 
-Elements are those that Graphviz writes: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link with the tooltip,
-and the ids and classes of `gpuplace.views.picture.dot`. It adds two things that Graphviz cannot draw: hatches, and
-labels placed after the layout where they cover least.
+The elements are the same as in Graphviz's output: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link with
+the tooltip, and the ids and classes of `gpuplace.views.picture.dot`. It adds two things that Graphviz cannot
+draw: hatches, and labels placed after the layout where they cover least.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class _Writer:
         parts = []
         y = top + (face.height - self._content(face)) / 2
         for number, line in enumerate(face.lines):
-            for bar in face.bars if number == 1 else ():
+            for bar in face.bars if number == face.name_lines else ():
                 parts.append(self._bar(face, bar, x, y + 1))
                 y += BAR_HEIGHT + 1
             parts.append(self._line(line, x, y + line.size, face.look))
@@ -290,8 +290,8 @@ class _Writer:
             self._group(f"edge{number}", " ".join(classes), title, wire.tip, inside, wire.is_dim)
 
     def _label_places(self, routes: list[Route]) -> dict[int, Rectangle]:
-        labelled = [number for number, wire in enumerate(self.sheet.wires) if wire.label]
-        if not labelled:
+        labeled = [number for number, wire in enumerate(self.sheet.wires) if wire.label]
+        if not labeled:
             return {}
         boxes = []
         for face in self.sheet.faces:
@@ -301,10 +301,10 @@ class _Writer:
         for cluster in self.sheet.drawing.clusters:
             for left, top, _, _ in self.layout.clusters[cluster.scope].values():
                 boxes.append((left, top, left + 12 + text_width(cluster.label, SCOPE, True), top + 21))
-        sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
+        sizes = [_label_size(self.sheet.wires[number]) for number in labeled]
         curves = [sampled(route.points) for route in routes]
-        places = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
-        return dict(zip(labelled, places, strict=True))
+        places = place_labels(labeled, sizes, curves, boxes, (self.layout.width, self.layout.height))
+        return dict(zip(labeled, places, strict=True))
 
     # ----------------------------------------------------------------------------------------------------------- legend
 

@@ -44,15 +44,15 @@ def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
     """
     path = _path_links(drawing, marks)
     is_op = {box.id: box.kind == "op" for box in drawing.boxes}
-    labelled: set[tuple[str, frozenset[int]]] = set()
+    labeled: set[tuple[str, frozenset[int]]] = set()
     wires = []
     for link in drawing.links:
         wire = wire_of(link, (link.src, link.dst) in path)
         key = (link.src, link.numbers)
-        if key in labelled or not (is_op[link.src] and is_op[link.dst]):
+        if key in labeled or not (is_op[link.src] and is_op[link.dst]):
             wire = replace(wire, label=())
         else:
-            labelled.add(key)
+            labeled.add(key)
         wires.append(wire)
     return tuple(wires)
 

@@ -181,7 +181,7 @@ def reached(view: PlacementView, starts: np.ndarray, *, upwards: bool) -> np.nda
     The starting nodes are included. Levels with many nodes are expanded by arrays. Levels with few nodes are expanded
     node by node, because a chain of 100,000 nodes has as many levels.
     """
-    first, other, first_list, other_list = _neighbours(view, upwards)
+    first, other, first_list, other_list = _neighbors(view, upwards)
     flags = bytearray(len(view))
     seen = np.frombuffer(flags, dtype=np.uint8)
     frontier = starts.tolist()
@@ -191,36 +191,36 @@ def reached(view: PlacementView, starts: np.ndarray, *, upwards: bool) -> np.nda
         if len(frontier) <= _NARROW:
             after = []
             for node in frontier:
-                for neighbour in other_list[first_list[node] : first_list[node + 1]]:
-                    if not flags[neighbour]:
-                        flags[neighbour] = 1
-                        after.append(neighbour)
+                for neighbor in other_list[first_list[node] : first_list[node + 1]]:
+                    if not flags[neighbor]:
+                        flags[neighbor] = 1
+                        after.append(neighbor)
             frontier = after
             continue
         here = np.array(frontier, dtype=np.int64)
         begins, numbers = first[here], first[here + 1] - first[here]
         skipped = np.repeat(begins - np.cumsum(numbers) + numbers, numbers)
-        neighbours = other[skipped + np.arange(len(skipped))]
-        fresh = np.unique(neighbours[seen[neighbours] == 0])
+        neighbors = other[skipped + np.arange(len(skipped))]
+        fresh = np.unique(neighbors[seen[neighbors] == 0])
         seen[fresh] = 1
         frontier = fresh.tolist()
     return seen.astype(bool)
 
 
-_Neighbours = tuple[np.ndarray, np.ndarray, list[int], list[int]]
-_CACHE: list[tuple[np.ndarray, bool, _Neighbours]] = []
+_Neighbors = tuple[np.ndarray, np.ndarray, list[int], list[int]]
+_CACHE: list[tuple[np.ndarray, bool, _Neighbors]] = []
 
 
-def _neighbours(view: PlacementView, upwards: bool) -> _Neighbours:
-    """Return where each node's neighbours begin, and the neighbours; cached for other placements of the same graph."""
+def _neighbors(view: PlacementView, upwards: bool) -> _Neighbors:
+    """Return where each node's neighbors begin, and the neighbors; cached for other placements of the same graph."""
     key = view.src
-    for cached_key, cached_direction, neighbours in _CACHE:
+    for cached_key, cached_direction, neighbors in _CACHE:
         if cached_key is key and cached_direction is upwards:
-            return neighbours
+            return neighbors
     ends, others = (view.dst, view.src) if upwards else (view.src, view.dst)
     order = np.argsort(ends, kind="stable")
     first = np.searchsorted(ends[order], np.arange(len(view) + 1))
     other = others[order]
-    neighbours = (first, other, first.tolist(), other.tolist())
-    _CACHE[:] = [(key, upwards, neighbours), *_CACHE[:7]]
-    return neighbours
+    neighbors = (first, other, first.tolist(), other.tolist())
+    _CACHE[:] = [(key, upwards, neighbors), *_CACHE[:7]]
+    return neighbors

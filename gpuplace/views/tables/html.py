@@ -141,10 +141,8 @@ def explanation_html(explanation: Any) -> str:
     context = "; ".join(filter(None, [request, creation, group if len(explanation.group) > 1 else ""]))
     rows = []
     for step in explanation.steps:
-        left = " ".join(chip(label if "/" in label else f"/device:{label}") for label in step.after[:_CHIPS])
-        more = f" +{len(step.after) - _CHIPS}" if len(step.after) > _CHIPS else ""
         rule = Raw(f'<span title="{escape(step.rule.meaning)}">{escape(step.rule.value)}</span>')
-        rows.append((rule, step.note, Raw(left + more or "none")))
+        rows.append((rule, step.note, _devices_left(step.before, step.after)))
     steps = table(("rule", "effect", "devices left"), rows)
     remedies = "".join(
         f"<p>To move it to {escape(kind)}: {escape(text)}</p>" for kind, text in explanation.remedy
@@ -155,6 +153,22 @@ def explanation_html(explanation: Any) -> str:
     anyway = f" It would be here anyway: {escape(explanation.held_by)}." if explanation.anyway else ""
     settled = f"<p><b>{escape(explanation.rule.value)}</b>: {escape(explanation.because)}.{anyway}</p>"
     return f"<p>{name} {where} {escape(context and f'({context})')}</p>{refused}{settled}{steps}{remedies}"
+
+
+def _devices_left(before: Sequence[str], after: Sequence[str]) -> Raw:
+    """Return the devices that a rule leaves; those that it removes are struck out, unless there are many."""
+    removed = [label for label in before if label not in after]
+    labels = [*before, *(label for label in after if label not in before)]
+    if len(labels) > _CHIPS:
+        labels, removed = list(after), []
+    cells = []
+    for label in labels[:_CHIPS]:
+        device = label if "/" in label else f"/device:{label}"
+        name = escape(device_style(device).label)
+        struck = f'<del style="padding:0 7px;white-space:nowrap">{name}</del>'
+        cells.append(struck if label in removed else chip(device))
+    more = [f"+{len(labels) - _CHIPS}"] if len(labels) > _CHIPS else []
+    return Raw(" ".join([*cells, *more, *([] if after else ["none"])]))
 
 
 def _lines(text: str) -> str:

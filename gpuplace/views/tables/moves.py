@@ -58,7 +58,7 @@ class Moves:
         return Counter(self.columns[3]).most_common()
 
     def by_devices(self) -> list[tuple[str, str, int]]:
-        """Return ``(before, after, number of nodes)`` by full device names, the largest first."""
+        """Return ``(before, after, number of nodes)`` by full device names, the largest groups first."""
         counted = Counter(zip(self.columns[1], self.columns[2], strict=True)).most_common()
         return [(before, after, number) for (before, after), number in counted]
 

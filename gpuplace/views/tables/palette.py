@@ -1,4 +1,4 @@
-"""Device colours: distinguishable for colour-blind readers, equal in all pictures, readable in grey.
+"""Device colours: distinguishable for colour-blind readers, equal in all pictures, readable in gray.
 
 A device's look depends only on its name, so GPU:2 is green in every picture. The first GPU of a parameter server has
 another colour than the first GPU of a worker. Colour is never the only sign: boxes carry the device's label, CPU boxes
@@ -39,7 +39,7 @@ OTHER_FILLS: tuple[str, ...] = tuple(_COLOURS["others"])
 
 SCALE_FILLS: tuple[str, ...] = tuple(_COLOURS["scale"])
 """Steps of a numeric scale, from low to high. Each is at least 10 of 100 in CIE lightness darker than its predecessor,
-so the order is visible to everyone and in grey.
+so the order is visible to everyone and in gray.
 """
 PAPER: str = _COLOURS["paper"]
 """Fill of boxes without a category, and text colour on the darkest steps."""

@@ -301,7 +301,7 @@ class PlacementView:
 def view_of(placement: Any) -> PlacementView:
     """Return the view of a `Placement`, or of an object with a `placement_view`; a view is returned unchanged.
 
-    The same placement always gives the same object.
+    The same placement always returns the same object.
     """
     if isinstance(placement, PlacementView):
         return placement

@@ -19,6 +19,10 @@ from gpuplace.views.tables.placement_view import CopyRow, PlacementView, view_of
 from gpuplace.views.tables.size_text import bytes_text
 from gpuplace.web.rules import RULES, words
 
+_NAME_LETTERS: int = RULES["text"]["name_letters"]
+"""Maximum number of characters in a line of a box's name."""
+_SERIES_LETTERS: int = RULES["text"]["series_letters"]
+"""Maximum number of characters in the name of a series on one line."""
 _MAX_PADDED = 80
 _MIN_WIDTH = 8
 MOST_SEARCHING_S = 2
@@ -63,6 +67,17 @@ def shortened(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def name_lines(name: str) -> list[str]:
+    """Return the name of a box on one line, or on two lines if it is the long name of a series.
+
+    >>> name_lines("AttnOutputProjection_1 … AttnOutputProjection_9, 9 times")
+    ['AttnOutputProjection_1 …', 'AttnOutputProj…on_9, 9 times']
+    """
+    first, separator, last = name.partition(" … ")
+    parts = [f"{first} …", last] if separator and len(name) > _SERIES_LETTERS else [name]
+    return [shortened(part, _NAME_LETTERS) for part in parts]
 
 
 def searcher(pattern: str) -> Callable[[str], Any]:

@@ -49,7 +49,7 @@ _ON_PATH, _TRANSFER = 1, 2
 
 
 class Page(NamedTuple):
-    """Data of the script."""
+    """Data for the page's script."""
 
     columns: bytes
     """Columns of the events; see the module."""
@@ -165,7 +165,7 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
             "hints": [[printable(hint.node), printable(hint.text)] for hint in timeline.hints],
             "gaps": [[printable(gap.node), printable(gap_text(gap))] for gap in timeline.gaps[:_MAX_NOTES]],
             "colours": [
-                {"name": name, "fills": [[one.fill, one.ink] for one in looks], "legend": legend}
+                {"name": name, "fills": [[look.fill, look.ink] for look in looks], "legend": legend}
                 for name, (_, looks, legend) in zip(COLOURS, colours, strict=True)
             ],
         },

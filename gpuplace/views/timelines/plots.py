@@ -1,6 +1,6 @@
 """Line plots of estimates as SVG, such as memory over time or images per second over batch sizes.
 
-Lines differ in colour and dash pattern and are labelled at their ends. Memory changes in steps; a dashed line marks a
+Lines differ in colour and dash pattern and are labeled at their ends. Memory changes in steps; a dashed line marks a
 limit.
 
 >>> line = Line("GPU:0", "#77aadd", ((0.0, 0.0), (1.0, 2048.0), (2.0, 1024.0)))
@@ -189,12 +189,14 @@ class _Plot:
             values = sorted({x for line in self.lines for x, _ in line.points})
         else:
             values = [value for value in round_ticks(self.x_high, count=6) if value >= self.x_low]
+        labeled = self._with_room(values)
         for value in values:
             x = self.x(value)
             parts.append(self._rule(x, bottom, x, bottom + 4))
-            parts.append(
-                self._text(x, bottom + 16, self.x_axis.text(value), anchor="middle", colour=look.faint)
-            )
+            if value in labeled:
+                parts.append(
+                    self._text(x, bottom + 16, self.x_axis.text(value), anchor="middle", colour=look.faint)
+                )
         parts.append(
             self._text(
                 (_LEFT + right) / 2, self.height - 5, self.x_axis.label, anchor="middle", colour=look.ink
@@ -206,6 +208,18 @@ class _Plot:
             f'transform="rotate(-90 12 {middle:.1f})">{escape(self.y_axis.label)}</text>'
         )
         return parts
+
+    def _with_room(self, values: Sequence[float]) -> set[float]:
+        """Return the values whose labels do not overlap: the last one, and from the first one on what fits."""
+        half = [len(self.x_axis.text(value)) * _LETTER / 2 for value in values]
+        chosen = set(values[-1:])
+        end, last = -math.inf, self.x(values[-1]) - half[-1] if values else 0.0
+        for value, extent in zip(values[:-1], half, strict=False):
+            x = self.x(value)
+            if x - extent > end and x + extent + _LETTER < last:
+                chosen.add(value)
+                end = x + extent + _LETTER
+        return chosen
 
     def drawn_levels(self) -> list[str]:
         parts = []

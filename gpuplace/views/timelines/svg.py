@@ -1,6 +1,6 @@
 """Static picture of a timeline: lanes of boxes, copies as arrows with their sizes, the critical path outlined.
 
-Boxes narrower than a line are merged with their neighbours, so that a step of 100,000 nodes becomes a picture of a few
+Boxes narrower than a line are merged with their neighbors, so that a step of 100,000 nodes becomes a picture of a few
 thousand boxes. Nearly empty lanes of a device share a row. The interactive view, `gpuplace.jupyter.timeline_view`,
 shows all boxes and lanes.
 """
@@ -166,7 +166,7 @@ class _Picture:
 
     def labels(self) -> Iterator[str]:
         shares = {use.device: use.share for use in self.timeline.uses}
-        labelled = set()
+        labeled = set()
         task = self.rows[0].task if self.rows else ""
         for row, top in zip(self.rows, self.tops, strict=False):
             if row.task != task:
@@ -174,8 +174,8 @@ class _Picture:
                 yield f'<line class="tick" x1="8" y1="{y:.1f}" x2="{self.width - _RIGHT}" y2="{y:.1f}"/>'
             yield f'<rect class="lane" x="{self.left}" y="{top:.1f}" width="{self.room}" height="{_BAR}" rx="2"/>'
             label = escape(shortened(row.label, _MAX_LETTERS))
-            if row.device not in labelled:
-                labelled.add(row.device)
+            if row.device not in labeled:
+                labeled.add(row.device)
                 style = device_style(row.device)
                 yield _chip(8, top + 3, style, self.look)
                 label += f'<tspan class="faint" dx="6">{escape(share_text(shares[row.device]))} busy</tspan>'

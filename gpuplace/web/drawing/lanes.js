@@ -9,7 +9,7 @@ import { ranks } from "gpuplace/drawing/ranks.js";
 import { RULES } from "gpuplace/rules.js";
 import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
 import { counted, once, words } from "gpuplace/text.js";
-import { labelled, wireOf, wiresSvg } from "gpuplace/drawing/wires.js";
+import { labeled, wireOf, wiresSvg } from "gpuplace/drawing/wires.js";
 
 const { font: FONT, title: TITLE, small: SMALL } = RULES.text;
 const { frame: FRAME, ink: INK, faint: FAINT, scope: LANE_FILL } = RULES.colours.themes.light;
@@ -50,7 +50,7 @@ export function lanesPicture(scene, { width, height }) {
   const layout = new Layout(lanes, links, best.rows, best.space);
   const [w, h] = [Math.max(layout.w, 80), Math.max(layout.h, 60)];
   const svg = once(() => {
-    const wires = labelled(layout.wires());
+    const wires = labeled(layout.wires());
     const heads = layout.lanes.map(({ x, w, top, head }) => ({ x, y: top, w, h: head }));
     const parts = [
       ...layout.lanes.map(laneSvg),

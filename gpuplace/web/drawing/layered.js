@@ -11,7 +11,7 @@
 import { coordinates, order } from "gpuplace/drawing/orders.js";
 
 export const GAP_X = 16;
-const GAP_Y = 40;
+const GAP_Y = 28;
 const GAP_PORT = 22;
 const BEND = 7; // width of a bend, and between bends
 const LANE = 6; // between lines in a channel or a gap

@@ -17,6 +17,7 @@ import { ranks } from "gpuplace/drawing/ranks.js";
 
 const PAD = 12;
 const HEAD = 20;
+const NAME_MARGIN = 4; // less at the side of a frame's name where a line passes it
 const ASIDE = 12; // of the middle of a box, lines that go both ways
 const MOST_PORTS = 4; // on an edge of a frame; where there were more, all lines share one
 const TRIED = 3; // shapes of a part that are laid out
@@ -42,7 +43,7 @@ export function place(
   const isSame = (drawn) => drawn.key === key && (!isFirst || (drawn.width === width && drawn.height === height));
   for (let drawn = before; drawn; drawn = drawn.former) if (isSame(drawn)) return again(root, drawn);
   const placed = placeAnew(root, edges, { width, height, before: isFirst ? null : before, named });
-  const at = new Map([...itemsIn(root)].map(({ id, x, y, w, h }) => [id, { x, y, w, h }]));
+  const at = new Map([...itemsIn(root)].map(({ id, x, y, w, h, isNameRight }) => [id, { x, y, w, h, isNameRight }]));
   let last = before;
   for (let i = 2; last && i < MOST_FORMER; i += 1) last = last.former;
   if (last) last.former = null;
@@ -217,6 +218,9 @@ function arrange(frame, state, depth) {
   state.packs.set(frame.id, size);
   const spare = depth ? Math.max(0, frame.least - size.w - 2 * PAD) : 0; // its name is wider than what is in it
   for (const part of parts) part.x += spare / 2;
+  const room = depth ? roomForName(frame, parts, size.w + spare) : { left: 0, right: 0, isNameRight: false };
+  for (const part of parts) part.x += room.left;
+  frame.isNameRight = room.isNameRight;
   for (const part of parts) {
     for (const end of part.ends) {
       end.x += PAD + part.x;
@@ -232,7 +236,7 @@ function arrange(frame, state, depth) {
       }
     }
   }
-  frame.w = size.w + 2 * PAD + spare;
+  frame.w = size.w + 2 * PAD + spare + room.left + room.right;
   frame.h = size.h + 2 * PAD + head;
   for (const part of parts) {
     for (const { wire, upper, lower } of part.wires) {
@@ -246,6 +250,18 @@ function arrange(frame, state, depth) {
     const [x, y] = [middle / frame.w, (item.y + item.h / 2) / frame.h];
     state.places.set(item.id, { x, y, middle, frame: frame.id, isFrame: Boolean(item.items) });
   }
+}
+
+/**
+ * The room that a frame needs at its left or right, so that no line from above passes through its name, and whether the
+ * name is at the right.
+ */
+function roomForName(frame, parts, width) {
+  const lines = parts.flatMap(({ x, ends }) => ends.filter(({ side }) => side === "top").map((end) => x + end.x + PAD));
+  const missing = [Math.min(...lines), width + 2 * PAD - Math.max(...lines)]
+    .map((free) => Math.max(0, frame.least - NAME_MARGIN - free));
+  const isNameRight = missing[1] < missing[0];
+  return { left: isNameRight ? 0 : missing[0], right: isNameRight ? missing[1] : 0, isNameRight };
 }
 
 /** How good a size is: the scale at which it fills what is wanted. */

@@ -2,7 +2,7 @@
 // many data and control edges it stands for, the numbers of the copies that are sent along it, and where there is but one
 // edge or tensor its name and type.
 
-import { labelled, wireOf } from "gpuplace/drawing/wires.js";
+import { labeled, wireOf } from "gpuplace/drawing/wires.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, sizesText, words } from "gpuplace/text.js";
 
@@ -50,7 +50,7 @@ export function wiresOf(links, routes, isOp, copyRow) {
       first = i;
     }
   }
-  return labelled([...wires.values()].map(wireOf));
+  return labeled([...wires.values()].map(wireOf));
 }
 
 const titleOf = (links) => links.map(({ src, dst }) => `${src}->${dst}`).join(" ");

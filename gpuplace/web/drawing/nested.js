@@ -15,7 +15,9 @@ import { RULES } from "gpuplace/rules.js";
 export const ROOT = "c0";
 const { font: FONT, readable: READABLE, scope: SCOPE_SIZE, title: TITLE } = RULES.text;
 const { frame: FRAME, faint: FAINT, scope: SCOPE_FILL } = RULES.colours.themes.light;
-const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
+// Parts of a canvas' width and height that a picture is laid out for, until it fits.
+const SHARES = [[1, 1], [1, 0.75], [1, 0.55], [0.75, 1], [0.5, 1], [0.6, 0.6], [0.35, 1], [0.35, 0.5]];
+const NAME_INSET = 10; // of a frame's name
 const SCALE = (1.003 * READABLE) / TITLE; // pixels to a unit in which names can be read
 
 /**
@@ -28,7 +30,7 @@ export function nestedPicture({ boxes, frames, links }, wanted) {
   const root = { id: ROOT, first: -1, items: [] };
   const at = new Map([[ROOT, root]]);
   for (const { id, first, label, tip } of frames) {
-    at.set(id, { id, first, label, tip, least: widthOf(label, SCOPE_SIZE, true) + 20, items: [] });
+    at.set(id, { id, first, label, tip, least: widthOf(label, SCOPE_SIZE, true) + 2 * NAME_INSET, items: [] });
   }
   const items = new Map();
   for (const { frame, first, isTower, face } of boxes) {
@@ -48,7 +50,7 @@ export function nestedPicture({ boxes, frames, links }, wanted) {
     const wires = wiresOf(carried, placed.routes, (id) => items.get(id).face.kind === "op", copyRow);
     const parts = [
       ...drawn.map(frameSvg),
-      wiresSvg(wires, [...items.values()], { w, h }),
+      wiresSvg(wires, [...items.values(), ...drawn.map(nameOf)], { w, h }),
       ...drawn.map(frameLabelSvg),
       ...[...items.values()].map((item) => faceSvg(item.face, item)),
     ];
@@ -70,23 +72,29 @@ function frameSvg({ id, tip, x, y, w, h }) {
   );
 }
 
-/** Above the lines that go into the scope. */
-function frameLabelSvg({ label, x, y }) {
-  const where = `x="${x + 10}" y="${y + 15}" font-size="${SCOPE_SIZE}" font-weight="bold"` +
+/** Where the name of a frame is: beside the lines that go into the scope. */
+function nameOf({ least, x, y, w, isNameRight }) {
+  const wide = least - 2 * NAME_INSET;
+  return { x: isNameRight ? x + w - NAME_INSET - wide : x + NAME_INSET, y: y + 3, w: wide, h: SCOPE_SIZE + 4 };
+}
+
+function frameLabelSvg({ label, x, y, w, isNameRight }) {
+  const anchor = isNameRight ? `text-anchor="end" x="${x + w - NAME_INSET}"` : `x="${x + NAME_INSET}"`;
+  const where = `${anchor} y="${y + 15}" font-size="${SCOPE_SIZE}" font-weight="bold"` +
     ` class="halo" paint-order="stroke" stroke="${SCOPE_FILL}" stroke-width="3" stroke-linejoin="round"`;
   return `<g class="cluster-label" pointer-events="none"><text ${where} fill="${FAINT}">${escaped(label)}</text></g>`;
 }
 
 /**
  * The first of some pictures for a canvas whose names can be read on all of it, or else the one that can be read best.
- * A frame does not know what stands above and below it: one that comes out too high is wrapped for less height.
+ * A frame does not know what stands around it: one that comes out too large is wrapped for less width or height.
  *
  * @param draw the picture, with its width and height `w` and `h`, for the size that it should fill.
  */
 export function fitted(draw, { width, height }) {
   let best = null;
-  for (const share of HEIGHTS) {
-    const size = { width, height: share * height };
+  for (const [across, down] of SHARES) {
+    const size = { width: across * width, height: down * height };
     const drawn = draw(size);
     const scale = Math.min(width / drawn.w, height / drawn.h);
     if (!best || scale > best.scale) best = { drawn, size, scale, isSmall: scale >= SCALE };

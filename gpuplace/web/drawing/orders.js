@@ -1,7 +1,7 @@
-// Orders within the layers of a layout, with few crossings, and places near the neighbours.
+// Orders within the layers of a layout, with few crossings, and places near the neighbors.
 //
-// A cell is {w, up, down, order, x}; `up` and `down` are links {cell, there, here}: the neighbour, and how far from the
-// middle of the neighbour and of the cell the line meets them.
+// A cell is {w, up, down, order, x}; `up` and `down` are links {cell, there, here}: the neighbor, and how far from the
+// middle of the neighbor and of the cell the line meets them.
 
 const SWEEPS = 6;
 const ROOM = 1.05;
@@ -44,7 +44,7 @@ function keepItems(layer) {
 
 const side = (link) => Math.max(-1, Math.min(1, (2 * link.there) / (link.cell.w || 1)));
 
-/** How often lines between neighbouring layers cross. */
+/** How often lines between neighboring layers cross. */
 function crossings(layers) {
   let count = 0;
   layers.forEach((layer, i) => {

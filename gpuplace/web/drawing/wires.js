@@ -8,9 +8,10 @@ const LINE = RULES.line;
 
 const TURN = 6; // radius of a corner
 const ARROW = 5;
+const APART = 4; // of a label and the lines beside it
 
 /** Lines that go one way, or tell the same, have one label, on the longest of them. */
-export function labelled(wires) {
+export function labeled(wires) {
   const longest = new Map();
   for (const wire of wires) {
     const key = keyOf(wire);
@@ -128,7 +129,7 @@ function freePlace(lines, samples, taken, rows, room) {
     const on = samples[Math.round(t * (samples.length - 1))];
     for (const aside of [5, 14, 26]) {
       const [middle, beside] = [on.y - h / 2, on.x - w / 2];
-      const four = [[on.x + aside, middle], [on.x - aside - w, middle], [beside, on.y - aside - h + 4], [
+      const four = [[on.x + aside, middle], [on.x - aside - w, middle], [beside, on.y - aside - h], [
         beside,
         on.y + aside,
       ]];
@@ -168,9 +169,9 @@ function bandsOf(wires) {
 
 function crossings({ x, y, w, h }, rows) {
   let count = 0;
-  for (let band = Math.floor(y / BAND); band <= Math.floor((y + h) / BAND); band += 1) {
+  for (let band = Math.floor((y - 1) / BAND); band <= Math.floor((y + h + 1) / BAND); band += 1) {
     for (const point of rows.get(band) ?? []) {
-      if (x - 2 < point.x && point.x < x + w + 2 && y < point.y && point.y < y + h) count += 1;
+      if (x - APART < point.x && point.x < x + w + APART && y - 1 < point.y && point.y < y + h + 1) count += 1;
     }
   }
   return count;

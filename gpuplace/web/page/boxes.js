@@ -158,10 +158,10 @@ const isOutside = (s) => !s || (!layers.has(s) && isOutside(S.parent[s]));
 
 /**
  * 1 where the end of a line stands below its start, -1 where it stands above, 0 where either may be: gradients and updates
- * stand below their layers, in one scope or outside of all.
+ * stand below their layers, in one scope or outside of all; what only gradients lead to (not `isOnWay`) stands below them.
  */
-function rankOf(a, b, isFlow) {
-  if (isFlow) return 1;
+function rankOf(a, b, isFlow, isOnWay) {
+  if (isFlow || !(isOnWay(b.id) || b.trains)) return 1;
   const isApart = (a.trains && isOutside(a.parent)) || (b.trains && isOutside(b.parent));
   if (!(a.trains || b.trains) || !(a.parent === b.parent || isApart)) return 0;
   return a.trains && !b.trains ? -1 : 1;
@@ -174,8 +174,10 @@ function rankOf(a, b, isFlow) {
  */
 export function linksOf(boxes, boxOf, backward) {
   const found = new Map();
+  const onWay = new Set(); // boxes that the forward flow comes to or from
   for (let e = 0; e < E.src.length; e += 1) {
     const [a, b] = [boxOf[E.src[e]], boxOf[E.dst[e]]];
+    if (a !== b && !isAside(e)) onWay.add(boxes[a].id).add(boxes[b].id);
     if (a === b || shelfOf[N.scope[E.src[e]]] !== shelfOf[N.scope[E.dst[e]]]) continue;
     const isFlow = !isAside(e);
     if (!isFlow && !backward && !copyAt.has(e) && !isWithin(boxes[a], boxes[b])) continue;
@@ -196,6 +198,6 @@ export function linksOf(boxes, boxOf, backward) {
   const byId = new Map(boxes.map((box) => [box.id, box]));
   return [...found.values()].map((link) => ({
     ...link,
-    rank: rankOf(byId.get(link.src), byId.get(link.dst), link.isFlow),
+    rank: rankOf(byId.get(link.src), byId.get(link.dst), link.isFlow, (id) => onWay.has(id)),
   }));
 }

@@ -23,7 +23,7 @@ import { fullNameOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, words } from "gpuplace/text.js";
 
-const NEIGHBOURS = RULES.folding.neighbours;
+const NEIGHBORS = RULES.folding.neighbors;
 
 /** A text of a reason, with the node's name and its scope's where marks stand; see gpuplace/views/page/reasons.py. */
 function unmarked(text, n) {
@@ -41,7 +41,7 @@ function reasonOf(n) {
   return {
     steps: steps.map((i) => {
       const [rule, note, after] = reasons.steps[i];
-      return { rule: text(rule), note: text(note), after: after.slice(0, NEIGHBOURS).map((d) => lookNamed(text(d))) };
+      return { rule: text(rule), note: text(note), after: after.slice(0, NEIGHBORS).map((d) => lookNamed(text(d))) };
     }),
     remedies: remedies.map(([kind, told]) => [text(kind), text(told)]),
     ties: ties.map(text),
@@ -73,16 +73,16 @@ export function cardOf(n) {
     reason: reason ? "" : words("card_logged"),
     steps,
     remedies: reason?.remedies ?? [],
-    group: group ? group[0].filter((m) => m !== n).slice(0, NEIGHBOURS).map(nameOf) : [],
+    group: group ? group[0].filter((m) => m !== n).slice(0, NEIGHBORS).map(nameOf) : [],
     rule: DATA.verdicts ? DATA.verdicts.rules[DATA.verdicts.rule[n]] : "",
     decided_by: DATA.verdicts ? nameOf(DATA.verdicts.culprit[n]) : "",
     because: reason?.because ?? "",
     held_by: reason?.heldBy ?? "",
     terms: DATA.verdicts?.terms ?? {},
-    inputs: inputs.slice(0, NEIGHBOURS).map(nameOf),
-    more_inputs: Math.max(0, inputs.length - NEIGHBOURS),
-    outputs: outputs.slice(0, NEIGHBOURS).map(nameOf),
-    more_outputs: Math.max(0, outputs.length - NEIGHBOURS),
+    inputs: inputs.slice(0, NEIGHBORS).map(nameOf),
+    more_inputs: Math.max(0, inputs.length - NEIGHBORS),
+    outputs: outputs.slice(0, NEIGHBORS).map(nameOf),
+    more_outputs: Math.max(0, outputs.length - NEIGHBORS),
     toggle: scope ? `c${scope}` : "",
     toggle_text: scope ? words("fold", { scope: paths[scope] }) : "",
   };

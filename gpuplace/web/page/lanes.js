@@ -46,11 +46,12 @@ function shareOf(box, device, count) {
 /** What is seen of a box in its lane: also the open scope that it lies in. */
 function laneFaceOf(box) {
   const face = faceOf(box);
-  face.lines[0][0] = shortened(face.lines[0][0], RULES.lanes.letters);
+  const names = face.lines.filter(([, size]) => size === RULES.text.title);
+  for (const line of names) line[0] = shortened(line[0], RULES.lanes.letters);
   const where = paths[box.parent];
   if (where) {
     const ink = box.kind === "op" ? face.lines[0][2] : FAINT;
-    face.lines.splice(1, 0, [words("lane_scope", { scope: shortened(where, SCOPE_LETTERS) }), SMALL, ink]);
+    face.lines.splice(names.length, 0, [words("lane_scope", { scope: shortened(where, SCOPE_LETTERS) }), SMALL, ink]);
   }
   return { ...face, isLast: shelves.has(box.scopes[0]) };
 }
@@ -66,7 +67,7 @@ function laneLook(device) {
 }
 
 /** Links with their looks. What goes from one box to one lane has one label, as a tensor goes to a device once. */
-function labelledByLane(links, byId) {
+function labeledByLane(links, byId) {
   const groups = new Map();
   for (const link of links) {
     const key = `${link.src} ${byId.get(link.dst).lane}`;
@@ -90,7 +91,7 @@ export function lanesDrawing(opened, unbundled, wanted) {
   const { boxes, boxOf } = sharesOf(whole);
   const devices = DATA.devices.map((_, d) => d).filter((d) => DATA.devices[d].nodes || DATA.devices[d].name);
   const lane = new Map(devices.map((device, i) => [device, i]));
-  const links = labelledByLane(linksOf(boxes, boxOf, wanted.backward), new Map(boxes.map((box) => [box.id, box])));
+  const links = labeledByLane(linksOf(boxes, boxOf, wanted.backward), new Map(boxes.map((box) => [box.id, box])));
   const faces = boxes.map((box) => ({ ...laneFaceOf(box), lane: lane.get(box.lane) }));
   const { svg, w, h } = lanesPicture({ lanes: devices.map(laneLook), boxes: faces, links }, wanted);
   const byId = new Map(whole.boxes.map((box) => [box.id, box]));

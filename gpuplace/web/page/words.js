@@ -17,7 +17,17 @@ import {
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
-import { bytesText, counted, grouped, percentText, shortened, sizesText, timeText, words } from "gpuplace/text.js";
+import {
+  bytesText,
+  counted,
+  grouped,
+  nameLines,
+  percentText,
+  shortened,
+  sizesText,
+  timeText,
+  words,
+} from "gpuplace/text.js";
 
 const { ink: INK, alarm: ALARM, faint: FAINT, copy: COPY } = RULES.colours.themes.light;
 const { costs } = DATA;
@@ -49,18 +59,16 @@ export function linesOf(box) {
     return lines;
   }
   /** @type {any[][]} */
-  const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true]];
+  const lines = nameLines(`▸ ${labelOf(box)}`).map((name) => [name, TITLE, INK, true]);
   const isPlain = box.lane !== undefined && !colour; // its lane shows the device
   if (!isPlain) stripsOf(box).forEach((_, strip) => lines.push([BAR, strip]));
   const total = totalOf(box);
   const tints = tintsOf(box);
   const first = S.hasRoom ? tints.length : 1; // a narrow box has a line for what is elsewhere
   const isListed = !total && !isPlain;
-  lines.push([
-    total ? words("in_all", { total }) : isPlain ? shareText(box) : tintText(tints.slice(0, first)),
-    SMALL,
-    INK,
-  ]);
+  const shown = tints.slice(0, first);
+  const counts = isPlain ? shareText(box) : `${tintText(shown)} ${nodesWord(shown)}`;
+  lines.push([total ? words("in_all", { total }) : counts, SMALL, INK]);
   if (isListed && tints.length > first) lines.push([tintText(tints.slice(first), 1), SMALL, FAINT]);
   if (box.kind === "scope" && box.lane === undefined) {
     for (const text of contents.get(box.scopes[0]) ?? []) lines.push([text, SMALL, FAINT]);
@@ -124,6 +132,9 @@ function costTip(box) {
   const told = { share: percentText(share), time: timeText(1e6 * seconds), variables: bytesText(variables) };
   return words("cost_tip", told);
 }
+
+/** The unit of a box's first line of counts. */
+const nodesWord = (tints) => (tints.length === 1 && tints[0][1] === 1 ? "node" : "nodes");
 
 function shareText({ of, count }) {
   if (of === undefined) return counted(count, "node");

@@ -130,11 +130,11 @@ function render({ model, el }) {
   }
 
   function zoom(factor, at = null) {
-    const centre = at ??
+    const center = at ??
       (selected >= 0 && inSight(selected) ? (step.start[selected] + step.end[selected]) / 2 : (span[0] + span[1]) / 2);
     const width = Math.min(step.total, (span[1] - span[0]) * factor);
-    const share = (centre - span[0]) / (span[1] - span[0]);
-    show(centre - share * width, centre + (1 - share) * width);
+    const share = (center - span[0]) / (span[1] - span[0]);
+    show(center - share * width, center + (1 - share) * width);
   }
 
   const pan = (share) => show(span[0] + share * (span[1] - span[0]), span[1] + share * (span[1] - span[0]));
@@ -444,8 +444,8 @@ function render({ model, el }) {
     const length = step.end[event] - step.start[event];
     if (step.start[event] < span[0] || step.end[event] > span[1]) {
       const wanted = Math.max(Math.min(width, step.total), length * 1.2);
-      const centre = (step.start[event] + step.end[event]) / 2;
-      show(centre - wanted / 2, centre + wanted / 2);
+      const center = (step.start[event] + step.end[event]) / 2;
+      show(center - wanted / 2, center + wanted / 2);
     }
     const top = AXIS + step.tops[step.lane[event]];
     const high = step.heights[step.lane[event]];

@@ -121,7 +121,7 @@ def test_machines_and_batch_sizes_beside_each_other(explorer):
     ]
     assert "nothing" in rows[2][2]
     assert [one["label"].split(":")[0] for one in said(explorer) if one["kind"] == "picture"][-1] == (
-        "Examples a second by batch size"
+        "Examples per second by batch size"
     )
     heard(explorer, type="set", name="cost:batches", value="many")
     assert "Batch sizes must be positive integers" in said(explorer)[-1]["message"]

@@ -271,7 +271,7 @@ def test_a_machine_that_is_not_understood(explorer):
         ("per_process_gpu_memory_fraction", "-1", "got '-1'"),
         ("per_process_gpu_memory_fraction", "nan", "got "),
         ("device_count:GPU", "two", "device_count GPU must be an integer, for example 1; got 'two'"),
-        ("no such control", "1", "There is no control"),
+        ("no such control", "1", "Unknown control"),
         ("release", "3.0", "Unknown release '3.0'"),
     ],
 )

@@ -131,6 +131,24 @@ def test_what_works_for_one_layer_alone_is_shown_with_it():
     assert top(found)[:4] == ["table", "first", "second", "third"]
 
 
+def test_ops_that_prepare_an_input_or_serve_all_layers_of_a_part_are_boxes_of_their_own():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        mask = tf.placeholder(tf.int32, [4], name="mask")
+        shown = tf.expand_dims(tf.cast(mask, tf.float32), 1)
+        band = tf.matrix_band_part(tf.ones([4, 4]), -1, 0)
+        hidden = scoped(rows, "encoder")
+        with tf.variable_scope("decoder"):
+            for layer in range(3):
+                hidden = tf.matmul(band, scoped(hidden * shown, f"layer_{layer}"))
+        hidden = scoped(hidden * shown, "head")
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(hidden))
+
+    view, found = structure(build)
+    assert part(view, found, "ExpandDims") == part(view, found, "Cast") == "mask → ExpandDims"
+    assert part(view, found, "MatrixBandPart") == part(view, found, "ones") == "MatrixBandPart"
+
+
 def test_a_result_that_a_program_names_names_its_part():
     def build():
         hidden = tf.placeholder(tf.float32, [4, 8], name="rows")
@@ -533,3 +551,24 @@ def test_losses_without_labels_and_gradient_penalties_are_loss():
     assert role(view, found, "steepness") == role(view, found, "penalty") == "loss"
     assert role(view, found, "adversarial_loss") == "loss"
     assert role(view, found, "critic/MatMul") == role(view, found, "critic_1/MatMul") == "forward"
+
+
+def test_data_in_a_variable_is_in_no_layer_that_reads_it_and_shared_weights_are_in_the_first():
+    def build():
+        images = tf.get_variable("images", (4, 8), trainable=False)
+        with tf.variable_scope("mixed"):
+            ends = []
+            for branch in ("one", "two"):
+                with tf.variable_scope(branch):
+                    ends.append(tf.nn.relu(tf.matmul(images, matrix("w"))))
+            mixed = tf.add(*ends, name="join")
+        weights = matrix("shared")
+        for layer in ("head", "tail"):
+            with tf.name_scope(layer):
+                mixed = tf.nn.relu(tf.matmul(mixed, weights))
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(mixed, name="loss"))
+
+    view, found = structure(build)
+    assert part(view, found, "images") == part(view, found, "images/read") == "mixed"
+    assert part(view, found, "mixed/two/w") == "two"
+    assert part(view, found, "shared") == "head"

@@ -27,19 +27,19 @@ def corpus(name, release="1.15"):
 @pytest.mark.parametrize(
     "name", ["towers_4", "trained_ref_adam", "trained_resource_adam", "savers_1", "resnet_true"]
 )
-def test_initialisers_and_savers_are_found_by_what_they_work_for(name, release):
+def test_initializers_and_savers_are_found_by_what_they_work_for(name, release):
     view = corpus(name, release)
     found = shelves(view)
     for node, op_type in zip(view.names, map(view.op_type_of, range(len(view))), strict=True):
         if "global_step" in node:
             continue
         if "/Initializer/" in node or op_type in ("VarIsInitializedOp", "IsVariableInitialized"):
-            assert found[node] == "initialisers", node
+            assert found[node] == "initializers", node
         if op_type in ("SaveV2", "RestoreV2"):
             assert found[node] == "saver", node
         if op_type in ("MatMul", "Conv2D", "VariableV2", "VarHandleOp", "Placeholder", "ApplyAdam", "Relu"):
             assert node not in found, node
-    assert "init" not in view.index or found["init"] == "initialisers"
+    assert "init" not in view.index or found["init"] == "initializers"
 
 
 def test_what_feeds_queues_and_what_is_summarised():
@@ -79,7 +79,7 @@ def test_an_update_is_no_initialiser():
         tf.global_variables_initializer()
     found = shelves(view_of(tf.place(graph, "cpu")))
     assert "decay" not in found and "v" not in found
-    assert {found[name] for name in ("v/Assign", "v/initial_value", "reset", "init")} == {"initialisers"}
+    assert {found[name] for name in ("v/Assign", "v/initial_value", "reset", "init")} == {"initializers"}
 
 
 def test_a_log_is_judged_by_names_and_types():
@@ -93,7 +93,7 @@ def test_a_log_is_judged_by_names_and_types():
     view = PlacementView.of_columns(rows)
     view = type(view)(**{**view.__dict__, "knows_edges": False})
     assert shelves(view) == {
-        "w/Initializer/zeros": "initialisers",
-        "w/Assign": "initialisers",
+        "w/Initializer/zeros": "initializers",
+        "w/Assign": "initializers",
         "save/Const": "saver",
     }

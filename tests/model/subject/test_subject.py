@@ -45,7 +45,7 @@ def test_an_inference_graph_is_what_leads_to_its_outputs():
     found = subject(network())
     assert found.what == "Output 'logits'"
     assert names(found) == {"images", "weights", "weights/read", "logits"}
-    assert set(found.outside) == {"saver", "initialisers", "summaries"}
+    assert set(found.outside) == {"saver", "initializers", "summaries"}
     assert found.outside_text.endswith(".") and "saver" in found.outside_text
     total = len(found.graph)
     assert found.text("1.15") == f"Output 'logits', 4 of {total} nodes, placed as TensorFlow 1.15"

@@ -228,5 +228,5 @@ def test_a_specification_says_which_shape_is_kept():
     with tf.Session() as session:
         assert session.run(grown).shape == (2, 2, 2, 1)
     sparse = tf.SparseTensor([[0]], [1.0], [10])
-    with pytest.raises(TypeError, match="is that of a dense tensor"):
+    with pytest.raises(TypeError, match="describes a dense tensor"):
         tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, x), [0, sparse], keeps)

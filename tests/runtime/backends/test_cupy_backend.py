@@ -26,7 +26,7 @@ def test_without_cupy_the_error_says_how_to_get_it(monkeypatch):
         raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
     monkeypatch.setattr(cupy_backend.importlib, "import_module", missing)
-    with pytest.raises(UnimplementedError, match="is a real GPU, and computing on it needs CuPy") as caught:
+    with pytest.raises(UnimplementedError, match="a real GPU, requires CuPy") as caught:
         CupyBackend(GPU, GPUSettings())
     assert "pip install 'gpuplace[cuda12]'" in caught.value.hint
 

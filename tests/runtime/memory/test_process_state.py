@@ -135,7 +135,8 @@ def test_old_releases_move_it_silently_here_with_a_warning(state, release):
     set_release(release)
     one = state.session_devices(GPUSettings(visible_device_list="0"))
     with pytest.warns(
-        GPUOptionsWarning, match="GPU:0 of this session is on visible GPU 1, of an earlier session on 0"
+        GPUOptionsWarning,
+        match="GPU:0 is visible GPU 1 in this session, but it was visible GPU 0 in an earlier session",
     ):
         two = state.session_devices(GPUSettings(visible_device_list="1"))
     assert gpus(two)[0].physical_id == 1

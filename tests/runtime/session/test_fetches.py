@@ -217,7 +217,7 @@ def test_classes_without_a_function_to_feed_them():
         pass
 
     register_session_run_conversion_functions(Other, lambda other: ([], list))
-    with tf.Session() as session, pytest.raises(TypeError, match="no function to do that was registered"):
+    with tf.Session() as session, pytest.raises(TypeError, match="no feed function is registered"):
         session.run(tf.constant(1), {Other(): 3})
 
 

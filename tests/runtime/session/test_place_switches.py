@@ -90,7 +90,7 @@ def test_what_is_no_list_of_gpus(graph, wrong):
         ("2x Tesla K40c", [2], r"The machine has 2 GPUs, numbered from 0; got visible_devices=\[2\]"),
         ("2x Tesla K40c", [-1], "numbered from 0"),
         ("cpu", [0], "The machine has 0 GPUs; got"),
-        ("2x Tesla K40c", [1, 1], "contains a GPU twice"),
+        ("2x Tesla K40c", [1, 1], "lists a GPU twice"),
     ],
 )
 def test_gpus_that_are_not_there(graph, machine, wrong, text):
@@ -109,7 +109,7 @@ def test_what_is_no_truth_value(graph, wrong):
 
 def test_a_device_set_is_taken_as_it_is(graph):
     devices = tf.Machine.parse("2x Tesla K40c").device_set(environ={})
-    with pytest.raises(ValueError, match="a DeviceSet is taken as it is"):
+    with pytest.raises(ValueError, match="cannot be combined with a DeviceSet"):
         tf.place(graph, devices, visible_devices=[0])
 
 

@@ -56,9 +56,9 @@ def test_an_input_function_gives_each_replica_elements_of_its_own(strategy):
 
 
 def test_batches_that_cannot_be_cut(strategy):
-    with pytest.raises(ValueError, match="Batch size 3 cannot be divided among 2 replicas"):
+    with pytest.raises(ValueError, match="Batch size 3 cannot be divided evenly among 2 replicas"):
         strategy.make_dataset_iterator(tf.data.Dataset.range(9).batch(3, drop_remainder=True))
-    with pytest.raises(ValueError, match="has to be batched"):
+    with pytest.raises(ValueError, match="must be batched"):
         strategy.experimental_distribute_dataset(tf.data.Dataset.range(9)).make_initializable_iterator()
 
 

@@ -51,9 +51,9 @@ def test_reasons(graph):
         == [(row.node, row.reason) for row in found.unexplained]
     )
     found = tf.compare(graph, log_of(a="CPU:0 _Mkl", product="GPU:0", text="CPU:0"), soft_placement=True)
-    assert [row.reason for row in found.differences] == ["Grappler replaced it by a _Mkl"]
+    assert [row.reason for row in found.differences] == ["Grappler replaced it with a _Mkl"]
     found = tf.compare(graph, log_of(a="GPU:3", product="GPU:3"), "1x V100", soft_placement=True)
-    assert {row.reason for row in found.differences} == {"the machine of the prediction has no such device"}
+    assert {row.reason for row in found.differences} == {"the predicted machine has no such device"}
     assert "has no such device" in str(found) and len(found.frame()) == 2
 
 

@@ -233,7 +233,7 @@ def test_a_refused_graph_leads_with_its_error():
         tf.constant(1.0, name="x")
     text = page_html(tf.place(graph, "cpu", on_error="keep"))
     body = text[text.index("<body") :]
-    assert "<p>TensorFlow refuses this graph." in body
+    assert "<p>TensorFlow rejects this graph." in body
     refused = body.index("This graph cannot be placed")
     assert refused < body.index("was explicitly assigned to /device:GPU:0") < body.index('id="graph"')
     assert refused < body.index("soft_placement") < body.index('id="graph"')

@@ -75,5 +75,5 @@ def test_what_does_not_run_costs_nothing(placement):
 
 
 def test_an_estimate_of_another_graph_is_refused(placement):
-    with pytest.raises(ValueError, match="The estimate belongs to another graph"):
+    with pytest.raises(ValueError, match="The estimate is for another graph"):
         placement.picture(estimate=tf.estimate(layered(2), machine="2x Tesla K20m"))

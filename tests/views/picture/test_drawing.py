@@ -173,3 +173,22 @@ def test_lines_of_gradients_are_drawn_on_request_and_lead_downwards_to_what_aver
         for backward in (False, True)
     )
     assert flow < all_lines
+
+
+def test_a_result_of_gradients_alone_is_below_what_it_comes_from():
+    gradients = []
+    with tf.Graph().as_default() as graph:
+        for tower in range(2):
+            with tf.device(f"/gpu:{tower}"), tf.name_scope(f"tower_{tower}"):
+                hidden = tf.placeholder(tf.float32, [4, 8])
+                for layer in range(4):
+                    with tf.variable_scope(f"layer_{layer}", reuse=tower > 0):
+                        hidden = tf.matmul(hidden, tf.get_variable("w", (8, 8), tf.float32))
+                loss = tf.reduce_mean(hidden)
+                gradients += tf.gradients(loss, tf.trainable_variables()[:1])
+        with tf.device("/cpu:0"):
+            tf.add_n(gradients, name="mean")
+    drawing = draw(view_of(tf.place(graph, "2x Tesla K20m")), [])
+    mean = next(box.id for box in drawing.boxes if box.label == "mean")
+    ranks = {link.rank for link in drawing.links if link.dst == mean}
+    assert ranks == {1}, "below the towers"

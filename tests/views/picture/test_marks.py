@@ -59,7 +59,7 @@ def test_by_bytes_copied():
     view = PlacementView.of_columns(rows, edges, facts)
     path = critical_path(view, "bytes")
     assert names_on(path, view) == ["d", "c"]
-    assert path.text == "2 ops, the chain with most bytes copied between devices, 400 B"
+    assert path.text == "2 ops, the chain with the most bytes copied between devices, 400 B"
 
 
 def test_a_loop_is_gone_round_once():

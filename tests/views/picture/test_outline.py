@@ -38,13 +38,13 @@ def test_bookkeeping_lies_on_shelves_without_lines_to_the_rest():
     view = corpus("towers_4")
     tree = outline(view)
     assert [tree.paths[shelf] for shelf in tree.shelves] == [
-        "(initialisers)",
+        "(initializers)",
         "(saver)",
         "(global step)",
         "(optimizer)",
     ]
     node = view.index["net/hidden/weights/Assign"]
-    assert tree.paths[tree.scope_of[node]] == "(initialisers)/net/hidden/weights"
+    assert tree.paths[tree.scope_of[node]] == "(initializers)/net/hidden/weights"
     assert tree.local_name(node) == "Assign"
     drawing = draw(view, [])
     shelves = {box.id for box in drawing.boxes if box.label.startswith("(")}
@@ -55,7 +55,7 @@ def test_bookkeeping_lies_on_shelves_without_lines_to_the_rest():
 def test_scopes_are_found_by_their_names():
     view = corpus("towers_4")
     tree = outline(view)
-    assert tree.paths[tree.position("net/hidden/weights/Initializer")].startswith("(initialisers)/")
+    assert tree.paths[tree.position("net/hidden/weights/Initializer")].startswith("(initializers)/")
     assert tree.position("net_1/hidden") == tree.index["net_1/hidden"]
     assert tree.position("no/such/scope") is None
 

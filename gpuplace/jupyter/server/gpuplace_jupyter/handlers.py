@@ -83,7 +83,7 @@ def file_below(root: Path, path: str) -> Path:
         HTTPError: 404 if there is no such file, 403 if it is outside the root.
     """
     if "\0" in path:
-        raise web.HTTPError(400, reason="The path has a NUL character")
+        raise web.HTTPError(400, reason="The path contains a NUL character")
     try:
         resolved = (root / path.lstrip("/")).resolve(strict=True)
     except (OSError, RuntimeError):
@@ -141,7 +141,7 @@ class _Handler(APIHandler):
                 out, err = await asyncio.wait_for(self._process.communicate(), self.limits.most_seconds)
             except TimeoutError:
                 raise web.HTTPError(
-                    504, reason=f"The page takes more than {self.limits.most_seconds:g} seconds"
+                    504, reason=f"Building the page takes more than {self.limits.most_seconds:g} seconds"
                 ) from None
             finally:
                 self._kill()
@@ -190,7 +190,7 @@ class PageHandler(_Handler):
                 self.finish(complaint.replace(str(path), path.name).strip() or "The page cannot be written.")
                 return
             if page.stat().st_size > self.limits.most_page_bytes:
-                raise web.HTTPError(413, reason="The page of this file is too large for a browser")
+                raise web.HTTPError(413, reason="The page for this file is too large for a browser")
             self.answer(page.read_text(encoding="utf-8"))
 
 

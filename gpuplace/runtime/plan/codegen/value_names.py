@@ -56,8 +56,8 @@ class Source:
         self.lines.pop()
         self.owners.pop()
 
-    def name_global(self, prefix: str, value: object) -> str:
-        """Make ``value`` a global of the function and return its name; an object has one name."""
+    def name_global(self, prefix: str, value: Any) -> str:
+        """Make ``value`` a global of the function and return its name, which is the same each time."""
         name = self._global_names.get(id(value))
         if name is None:
             name = self._global_names[id(value)] = f"{prefix}{len(self._global_names)}"

@@ -203,8 +203,8 @@ def guard_of_step(
         root = roots.get(step.inputs[1], step.inputs[1])
         branch_guards = guards.branches(root, predicate_of(step), guard)
         guard_of.update(zip(step.outputs, branch_guards, strict=True))
-        if (known := op.attrs.get(KNOWN_BRANCH)) is not None:
-            guards.assume(branch_guards[known])
+        if (branch := op.attrs.get(KNOWN_BRANCH)) is not None:
+            guards.assume(branch_guards[branch])
     elif op is not None and op.type in SWITCHES_OF_MANY:
         root = roots.get(step.inputs[1], step.inputs[1])
         cases = guards.cases(root, predicate_of(step), len(step.outputs), guard)

@@ -115,7 +115,7 @@ class FakeSummaryWriter:
         """Keep a summary.
 
         Args:
-            summ: a ``Summary``, or its serialised bytes.
+            summ: a ``Summary``, or its serialized bytes.
             current_global_step: its step.
         """
         summary = _Summary.FromString(summ) if isinstance(summ, bytes) else summ

@@ -35,7 +35,7 @@ _known: list[type[Benchmark]] = []
 
 
 def benchmark_config() -> ConfigProto:
-    """Return session options that run the graph as it was built, without optimisations."""
+    """Return session options that run the graph as it was built, without optimizations."""
     config = ConfigProto()
     config.graph_options.optimizer_options.opt_level = -1
     config.graph_options.rewrite_options.disable_meta_optimizer = True

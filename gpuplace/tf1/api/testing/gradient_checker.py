@@ -124,7 +124,7 @@ def _starts(xs: Sequence[Tensor], shapes: Sequence[Any], given: Sequence[Array] 
     starts = [np.array(array, tensor.dtype.as_numpy_dtype) for array, tensor in zip(given, xs, strict=True)]
     for start, shape in zip(starts, shapes, strict=True):
         if list(start.shape) != list(shape):
-            raise ValueError(f"x_init_value has shape {list(start.shape)}, and x_shape is {list(shape)}")
+            raise ValueError(f"x_init_value has shape {list(start.shape)}, but x_shape is {list(shape)}")
     return starts
 
 

@@ -19,7 +19,7 @@ def assert_equal_graph_def(actual: GraphDef, expected: GraphDef, **options: Any)
 
     Args:
         actual: a ``GraphDef``.
-        expected: another one.
+        expected: another graph.
         **options: ignored: nothing in the nodes is random.
 
     Raises:

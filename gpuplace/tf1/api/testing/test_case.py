@@ -82,7 +82,7 @@ class CheckedThread:
 
     Args:
         testcase: the test.
-        target: what the thread calls.
+        target: function that the thread calls.
         args: its positional arguments.
         kwargs: its keyword arguments, or None.
     """
@@ -230,7 +230,7 @@ class TestCase(absltest.TestCase):
     def test_session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
-        """``session`` if a graph is given, otherwise ``cached_session``; deprecated in favour of these.
+        """``session`` if a graph is given, otherwise ``cached_session``; deprecated in favor of these.
 
         Args:
             graph: as for ``session``.
@@ -278,7 +278,7 @@ class TestCase(absltest.TestCase):
         """Return a thread whose exception fails the test when it is joined; the test has to join it.
 
         Args:
-            target: what the thread calls.
+            target: function that the thread calls.
             args: its positional arguments, or None.
             kwargs: its keyword arguments, or None.
         """
@@ -379,7 +379,7 @@ class TestCase(absltest.TestCase):
 
         Args:
             farray1: a list or vector of numbers.
-            farray2: another one, of the same length.
+            farray2: another list, of the same length.
             err: the largest difference allowed.
             msg: an addition to the failure message.
         """
@@ -392,7 +392,7 @@ class TestCase(absltest.TestCase):
 
         Args:
             ndarray1: an array.
-            ndarray2: another one, of the same shape.
+            ndarray2: another array, of the same shape.
             err: the upper limit, exclusive.
             msg: an addition to the failure message.
         """
@@ -420,7 +420,7 @@ class TestCase(absltest.TestCase):
 
         Args:
             device1: a name, or an object with ``to_string``.
-            device2: another one.
+            device2: another device.
             msg: an addition to the failure message.
         """
         from gpuplace.device.spec import canonical_name
@@ -575,7 +575,7 @@ class TestCase(absltest.TestCase):
 
         Args:
             a: an array or tensor.
-            b: another one.
+            b: another value.
             msg: an addition to the failure message.
         """
         try:
@@ -726,7 +726,7 @@ class TestCase(absltest.TestCase):
 
     @contextlib.contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:  # noqa: N802
-        """Open a block that captures what is written to a stream of the process, also by native code.
+        """Open a block that captures output to a stream of the process, including output of native code.
 
         Args:
             stream: ``sys.stdout``, ``sys.stderr`` or another stream with a file descriptor.

@@ -44,7 +44,7 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """Return an iterator that has to be initialised, as ``dataset.make_initializable_iterator()`` does.
+    """Return an iterator that has to be initialized, as ``dataset.make_initializable_iterator()`` does.
 
     Args:
         dataset: the dataset.

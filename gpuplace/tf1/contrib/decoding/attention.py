@@ -232,7 +232,7 @@ class BahdanauAttention(_MemoryMechanism):
         num_units: size of keys and queries.
         memory: ``[batch, time, ...]``.
         memory_sequence_length: length of each sequence, ``[batch]``; None: the full length.
-        normalize: whether to normalise ``v`` and use a bias.
+        normalize: whether to normalize ``v`` and use a bias.
         probability_fn: converts scores to alignments; None: softmax.
         score_mask_value: score of positions past a sequence's end; None: minus infinity.
         dtype: dtype of the variables; None: float32.
@@ -423,7 +423,7 @@ class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
         num_units: size of keys and queries.
         memory: ``[batch, time, ...]``.
         memory_sequence_length: length of each sequence, ``[batch]``; None: the full length.
-        normalize: whether to normalise ``v`` and use a bias.
+        normalize: whether to normalize ``v`` and use a bias.
         score_mask_value: score of positions past a sequence's end; None: minus infinity.
         sigmoid_noise: amount of noise added to the scores.
         sigmoid_noise_seed: seed of the noise.

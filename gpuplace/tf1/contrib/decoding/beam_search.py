@@ -178,7 +178,7 @@ class BeamSearchDecoder(Decoder):
         initial_state: the initial state, ``[batch * beam_width, ...]``: see ``tile_batch``.
         beam_width: number of sequences kept for each example.
         output_layer: layer for the cell's outputs; None: no layer.
-        length_penalty_weight: how strongly long sequences are favoured; 0: not at all.
+        length_penalty_weight: how strongly long sequences are favored; 0: not at all.
         coverage_penalty_weight: weight of the penalty for parts of the memory without attention.
         reorder_tensor_arrays: whether to return alignment histories in the order of the beams.
 

@@ -93,7 +93,7 @@ def inception_v1(
     Args:
         inputs: ``[batch, 224, 224, 3]``.
         num_classes: number of logits.
-        is_training: whether to use dropout, and normalise batches by their own mean and variance.
+        is_training: whether to use dropout, and normalize batches by their own mean and variance.
         dropout_keep_prob: probability of keeping an element.
         prediction_fn: converts logits to predictions.
         spatial_squeeze: whether to remove the axes of height and width.
@@ -130,7 +130,7 @@ def inception_v1_arg_scope(
 
     Args:
         weight_decay: factor of the weights' L2 regularizer.
-        use_batch_norm: whether to use batch normalisation.
+        use_batch_norm: whether to use batch normalization.
         batch_norm_var_collection: collection of the moving averages.
     """
     if not use_batch_norm:

@@ -131,7 +131,7 @@ def inception_v2(
     Args:
         inputs: ``[batch, 224, 224, 3]``.
         num_classes: number of logits.
-        is_training: whether to use dropout, and normalise batches by their own mean and variance.
+        is_training: whether to use dropout, and normalize batches by their own mean and variance.
         dropout_keep_prob: probability of keeping an element.
         min_depth: minimum number of channels of a layer.
         depth_multiplier: factor of the number of channels.

@@ -1,4 +1,4 @@
-"""Inception, version 3: with factorised convolutions.
+"""Inception, version 3: with factorized convolutions.
 
 Source: tensorflow/contrib/slim/python/slim/nets/inception_v3.py, release 1.15; "Rethinking the Inception Architecture
 for Computer Vision" (Szegedy and others 2015).
@@ -176,7 +176,7 @@ def inception_v3(
     Args:
         inputs: ``[batch, 299, 299, 3]``.
         num_classes: number of logits.
-        is_training: whether to use dropout, and normalise batches by their own mean and variance.
+        is_training: whether to use dropout, and normalize batches by their own mean and variance.
         dropout_keep_prob: probability of keeping an element.
         min_depth: minimum number of channels of a layer.
         depth_multiplier: factor of the number of channels.

@@ -183,7 +183,7 @@ def resnet(
     version: str = "",
     unit_fn: Callable[..., Tensor] = convolutions.conv2d,
 ) -> tuple[Tensor, EndPoints]:
-    """Build a model of either version; the second one normalises the inputs of units, and the last sum."""
+    """Build a model of either version; the second one normalizes the inputs of units, and the last sum."""
     is_first = version == "resnet_v1"
     with variable_scope(scope, version, [inputs], reuse=reuse) as opened:
         collection = opened.original_name_scope + "_end_points"
@@ -240,7 +240,7 @@ def model_function(
         Args:
             inputs: ``[batch, height, width, channels]``.
             num_classes: number of logits; None: return the features before them.
-            is_training: whether to normalise batches by their own mean and variance.
+            is_training: whether to normalize batches by their own mean and variance.
             global_pool: whether to average over the whole image.
             output_stride: maximum reduction of the image size; None: that of the strides.
             reuse: whether to reuse the variables of the scope.

@@ -1,4 +1,4 @@
-"""Residual networks, version 1: convolutions are normalised, and a unit's sum passes through ReLU.
+"""Residual networks, version 1: convolutions are normalized, and a unit's sum passes through ReLU.
 
 Source: tensorflow/contrib/slim/python/slim/nets/resnet_v1.py, release 1.15; "Deep Residual Learning for Image
 Recognition" (He and others 2015).
@@ -66,7 +66,7 @@ def resnet_v1() -> None:
         inputs: ``[batch, height, width, channels]``.
         blocks: the blocks.
         num_classes: number of logits; None: return the features before them.
-        is_training: whether to normalise batches by their own mean and variance.
+        is_training: whether to normalize batches by their own mean and variance.
         global_pool: whether to average over the whole image.
         output_stride: maximum reduction of the image size; None: that of the strides.
         include_root_block: whether to start with a convolution and pooling, each of stride 2.

@@ -1,4 +1,4 @@
-"""Residual networks, version 2: a unit normalises its inputs, and its sum has no activation.
+"""Residual networks, version 2: a unit normalizes its inputs, and its sum has no activation.
 
 Source: tensorflow/contrib/slim/python/slim/nets/resnet_v2.py, release 1.15; "Identity Mappings in Deep Residual
 Networks" (He and others 2016).
@@ -69,7 +69,7 @@ def resnet_v2() -> None:
         inputs: ``[batch, height, width, channels]``.
         blocks: the blocks.
         num_classes: number of logits; None: return the features before them.
-        is_training: whether to normalise batches by their own mean and variance.
+        is_training: whether to normalize batches by their own mean and variance.
         global_pool: whether to average over the whole image.
         output_stride: maximum reduction of the image size; None: that of the strides.
         include_root_block: whether to start with a convolution and pooling, each of stride 2.

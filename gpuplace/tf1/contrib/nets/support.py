@@ -31,7 +31,7 @@ def normal_init(stddev: float) -> TruncatedNormal:
 
 
 def plain_scope(weight_decay: float, biases_initializer: Any, **paddings: Any) -> Any:
-    """Return the default arguments of a model without batch normalisation.
+    """Return the default arguments of a model without batch normalization.
 
     Args:
         weight_decay: factor of the weights' L2 regularizer.
@@ -55,7 +55,7 @@ def batch_norm_scope(weight_decay: float, normalizer_fn: Any, normalizer_params:
 
     Args:
         weight_decay: factor of the weights' L2 regularizer.
-        normalizer_fn: the normalisation, in place of biases.
+        normalizer_fn: the normalization, in place of biases.
         normalizer_params: its arguments.
     """
     regularizer = l2_regularizer(weight_decay)

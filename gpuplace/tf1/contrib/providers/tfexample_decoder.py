@@ -1,4 +1,4 @@
-"""Decode serialised examples to items: each handler computes one item from some features of the example.
+"""Decode serialized examples to items: each handler computes one item from some features of the example.
 
     example  ->  parse_single_example  ->  features by key  ->  handler  ->  item
 
@@ -334,7 +334,7 @@ class Image(ItemHandler):
 
 
 class TFExampleDecoder(DataDecoder):
-    """Decoder of serialised ``tf.train.Example`` messages.
+    """Decoder of serialized ``tf.train.Example`` messages.
 
     Args:
         keys_to_features: key -> feature, as for ``tf.parse_single_example``.
@@ -355,7 +355,7 @@ class TFExampleDecoder(DataDecoder):
         """Return the tensors of some items.
 
         Args:
-            data: a serialised example, a scalar string.
+            data: a serialized example, a scalar string.
             items: their names; None: all.
         """
         example = parse_single_example(data, self._keys_to_features)

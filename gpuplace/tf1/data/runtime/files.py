@@ -143,7 +143,7 @@ class _Writer:
             if name in self._running:
                 raise AlreadyExistsError.of(
                     f"There appears to be a concurrent caching iterator running - '{name}' is not written yet.",
-                    hint="let the other iterator finish, or initialise it again",
+                    hint="let the other iterator finish, or initialize it again",
                 )
             self._running[name] = self
 

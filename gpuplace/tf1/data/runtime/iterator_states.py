@@ -48,7 +48,7 @@ def _deserialize(
         kind = state.type_name if isinstance(state, EncodedVariant) else type(state).__name__
         raise InvalidArgumentError.of(
             f"The state of an iterator cannot be restored from a value of type {kind}",
-            hint="TensorFlow's states describe its own datasets; run the iterator's initializer",
+            hint="states saved by TensorFlow cannot be used here; run the iterator's initializer instead",
         )
     if not iterator_of(resource_handle).go_to(int(state.metadata), Run(ctx.session, ctx.device)):
         raise FailedPreconditionError.of(

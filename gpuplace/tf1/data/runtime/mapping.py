@@ -267,7 +267,7 @@ class IgnoreErrors(Passthrough):
 
 
 class _GeneratorState:
-    """The state of a generator, finalised when it is no longer used."""
+    """The state of a generator, finalized when it is no longer used."""
 
     def __init__(self, state: Element, finalize: Callable[[Element], Any]) -> None:
         self.state = state

@@ -94,8 +94,8 @@ class Run:
     def elements(self, iterator: Iterator[Any]) -> GetNext:
         """Return the elements of a Python iterator, then ``END``.
 
-        Every stage that iterates over many elements at once gets them from such a source in the end, so this is where
-        all stages notice cancellation.
+        Every stage that iterates over many elements ultimately reads from such a source, so cancellation is checked
+        here for all stages.
         """
         check, left = self.check, 0
 

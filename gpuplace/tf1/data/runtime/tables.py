@@ -229,7 +229,7 @@ def _sql(xp: ArrayModule, driver_name: Any, data_source_name: Any, query: Any, *
 
 
 class ParsedExamples(Stage):
-    """The features of vectors of ``Example`` messages.
+    """Features parsed from vectors of ``Example`` messages.
 
     Args:
         stage: the input stage, vectors of messages.

@@ -22,7 +22,7 @@ from gpuplace.tf1.functions.func_graph import FuncGraph, flat_tensors, packed_te
 
 
 def check_captures(branches: Sequence[FuncGraph], names: Sequence[str]) -> None:
-    """Raise ValueError if a branch uses a tensor of another one.
+    """Raise ValueError if a branch uses a tensor of another branch.
 
     Args:
         branches: the graphs of the branches.

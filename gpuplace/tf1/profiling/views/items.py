@@ -71,7 +71,7 @@ class Item:
         return []
 
     def count(self, options: Options) -> None:
-        """Compute the item's counts, and set whether it counts at all.
+        """Compute the item's counts, and record whether it is counted.
 
         Args:
             options: the step, and the types to count.

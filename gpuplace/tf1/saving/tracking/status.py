@@ -225,7 +225,7 @@ class CheckpointLoadStatus(_LoadStatus):
 
 
 class InitializationOnlyStatus(_LoadStatus):
-    """The status without a checkpoint: objects can be initialised.
+    """The status without a checkpoint: objects can be initialized.
 
     Args:
         graph_view: the program's objects.
@@ -360,7 +360,7 @@ class NameBasedSaverStatus(_LoadStatus):
             Saver(saveables).restore(sess=session, save_path=self._checkpoint.save_path)
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Do the same as ``run_restore_ops``.
+        """Equivalent of ``run_restore_ops``.
 
         Args:
             session: the session; None for the default session, or one created for the graph.

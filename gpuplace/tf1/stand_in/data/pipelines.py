@@ -155,6 +155,6 @@ def _GeneratorDataset(  # noqa: N802 - TensorFlow's name
         next_func: returns the next element.
         finalize_func: called at the end.
     """
-    element = structure.normalised(init_args)
+    element = structure.normalized(init_args)
     functions = (init_func, next_func, finalize_func)
     return generator_dataset(structure.spec_of_value(element), structure.to_tensors(element), *functions)

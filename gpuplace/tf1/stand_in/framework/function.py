@@ -227,14 +227,14 @@ class _DefinedFunction:
             ValueError: the graph has another function of that name.
         """
         self._define()
-        serialised = self._definition.SerializeToString(deterministic=True)
+        serialized = self._definition.SerializeToString(deterministic=True)
         if self.name in g.functions:
-            if g.functions[self.name] != serialised:
+            if g.functions[self.name] != serialized:
                 raise ValueError(
                     f"Cannot add function '{self.name}' because a different function with the same name already exists."
                 )
             return
-        g.functions[self.name] = serialised
+        g.functions[self.name] = serialized
         g.function_op_defs[self.name] = decode_op_def(self._definition.signature)
         if self._body is not None:
             g.function_bodies[self.name] = self._body

@@ -235,4 +235,4 @@ class EagerTensor:
     """The class of eager tensors, which do not exist here."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise UnimplementedError.of("Eager execution is not available: gpuplace has TensorFlow 1's graphs")
+        raise UnimplementedError.of("Eager execution is not available: gpuplace reproduces TensorFlow 1")

@@ -1,4 +1,4 @@
-"""``tensorflow.python.util.serialization``: JSON forms of objects that ``json`` cannot serialise.
+"""``tensorflow.python.util.serialization``: JSON forms of objects that ``json`` cannot serialize.
 
 Source: tensorflow/python/util/serialization.py, release 1.15 (names, forms).
 """

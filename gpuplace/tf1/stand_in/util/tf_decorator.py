@@ -137,7 +137,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
 
 
 def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> None:
-    """Replace a decorated function by another one.
+    """Replace a decorated function with another function.
 
     Args:
         decorator_func: the decorated function.

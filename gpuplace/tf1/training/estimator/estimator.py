@@ -82,7 +82,7 @@ class WarmStartSettings(NamedTuple):
 
 
 class _DatasetInitializer(SessionRunHook):
-    """Hook that initialises the iterator of a dataset that an ``input_fn`` returned."""
+    """Hook that initializes the iterator of a dataset that an ``input_fn`` returned."""
 
     def __init__(self, iterator: Any) -> None:
         self._iterator = iterator

@@ -122,7 +122,7 @@ class ClassificationOutput(ExportOutput):
         """Return the signature of a classification.
 
         Args:
-            receiver_tensors: dict with one tensor of serialised examples.
+            receiver_tensors: dict with one tensor of serialized examples.
         """
         examples = _only_text(receiver_tensors, "Classification")
         return classification_signature_def(examples, self.classes, self.scores)
@@ -147,7 +147,7 @@ class RegressionOutput(ExportOutput):
         """Return the signature of a regression.
 
         Args:
-            receiver_tensors: dict with one tensor of serialised examples.
+            receiver_tensors: dict with one tensor of serialized examples.
         """
         return regression_signature_def(_only_text(receiver_tensors, "Regression"), self.value)
 

@@ -107,7 +107,7 @@ class TensorServingInputReceiver(_Receiver):
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """Return a function that parses serialised examples.
+    """Return a function that parses serialized examples.
 
     Args:
         feature_spec: dict from name to ``tf.FixedLenFeature`` or similar.

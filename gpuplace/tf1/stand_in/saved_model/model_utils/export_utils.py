@@ -33,7 +33,7 @@ get_export_outputs = checked_export_outputs
 
 
 def get_timestamped_export_dir(export_dir_base: str | bytes) -> bytes:
-    """Return a new folder below another one, named after the time in seconds.
+    """Return a new subfolder, named after the time in seconds.
 
     Args:
         export_dir_base: the parent folder.

@@ -22,7 +22,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
-from gpuplace.typing import Array, ArrayModule, VariableLike
+from gpuplace.typing import Array, ArrayModule
 
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
 

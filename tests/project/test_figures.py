@@ -20,7 +20,7 @@ from tests.tools.package_figures import (
 
 MOST_LINES = {"core": 106_700, "tf1": 47_390}
 MOST_FOLDERS = 24
-MOST_ANY = {"core": (0.127, 0.113), "tf1": (0.229, 0.233)}
+MOST_ANY = {"core": (0.132, 0.116), "tf1": (0.230, 0.242)}
 """Shares of the parameters and of the results that are `Any`."""
 MOST_REACH_INS = {"core": 54, "tf1": 28}
 

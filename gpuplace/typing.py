@@ -14,7 +14,7 @@ from typing import Any
 _NAMES = """
     Array ArrayModule ConfigLike ConfigProto DTypeLike DataFrame DeviceLike Explorer FeedDict FetchLike Findings
     Function Graph GraphDef GraphLike HasGraph InitializerLike IntsLike MachineLike NodeDef OperationLike Picture
-    PictureOptions RuleExplorer
+    PictureOptions PlacementLike RuleExplorer
     RunMetadata RunOptions SerializedBy ShapeLike SizesLike StepTimeline Subject SupportsArray TensorLike TensorProto
     TensorShapeFact TensorsLike Trace VariableLike VersionDef VisibleDevices
 """.split()

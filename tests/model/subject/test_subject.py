@@ -188,7 +188,7 @@ def test_the_release_follows_the_version_of_a_saved_model(version, release):
     [
         ({}, 0, "at least 1 example"),
         ({}, -3, "at least 1 example"),
-        ({"images": (4, 8), "weights/read": (8, 4)}, 2, "needs a dimension"),
+        ({"images": (4, 8), "weights/read": (8, 4)}, 2, "Cannot tell which dimension is the batch"),
     ],
 )
 def test_a_batch_that_cannot_be(feeds, batch, message):

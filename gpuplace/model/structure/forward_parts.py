@@ -30,6 +30,8 @@ _UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", 
 """Variable names that do not identify a layer."""
 _FUNCTION = re.compile(r"(embedding_lookup(_sparse)?|xw_plus_b|Tensordot)(_\d+)?")
 """Scopes named after a TensorFlow function; the names of their variables are more informative."""
+_SIGNATURE = "serving_default_"
+"""Prefix of the placeholders of a SavedModel's default signature."""
 _WHOLE = 0.2
 """Smallest fraction of the surrounding variables that a tower reads."""
 _LOOP_PARTS = ("condition", "body", "loop variables")
@@ -493,7 +495,7 @@ class ForwardParts:
             before = {other for other in roles.inputs[node] if not roles.is_size[other]} - seen
             seen |= before
             waiting += before
-        name = names[min(prepared)].rpartition("/")[2] if len(prepared) == 1 else ""
+        name = names[min(prepared)].rpartition("/")[2].removeprefix(_SIGNATURE) if len(prepared) == 1 else ""
         return f"{name} → {item.label}" if name and not self._is_plain(min(prepared), name) else ""
 
     def _is_plain(self, node: int, label: str) -> bool:

@@ -13,6 +13,7 @@ FIRST = (
     "gpuplace/widgets/controls_view.js",
     "gpuplace/widgets/graph_view.js",
     "gpuplace/widgets/panel_view.js",
+    "gpuplace/widgets/rule_view.js",
     "gpuplace/widgets/table_view.js",
     "gpuplace/widgets/timeline_view.js",
     "gpuplace/page/placement.js",

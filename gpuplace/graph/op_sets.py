@@ -117,6 +117,12 @@ ALIASES_OF_VARIABLES = IDENTITY_OPS | SWITCHES | ENTERS | {"StopGradient", "Prev
 METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
 """Ops that read only the shape of their input."""
 
+COMPARISONS = frozenset(("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"))
+"""Ops that compare numbers."""
+
+CHECKS = COMPARISONS | {"LogicalAnd", "LogicalOr", "LogicalNot", "All", "Any", "IsFinite", "IsNan", "IsInf"}
+"""Ops that the condition of an assertion consists of."""
+
 SIZE_ARITHMETIC = frozenset(
     {
         *(
@@ -146,18 +152,8 @@ SIZE_ARITHMETIC = frozenset(
             "Sum",
             "Max",
         ),
-        *(
-            "Min",
-            "Fill",
-            "Equal",
-            "NotEqual",
-            "Less",
-            "LessEqual",
-            "Greater",
-            "GreaterEqual",
-            "LogicalAnd",
-            "LogicalOr",
-        ),
+        *("Min", "Fill", "LogicalAnd", "LogicalOr"),
+        *COMPARISONS,
         *("BroadcastArgs", "DynamicStitch", "ListDiff", "InvertPermutation", "Transpose"),
     }
 )

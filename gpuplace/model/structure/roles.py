@@ -22,6 +22,7 @@ import numpy as np
 
 from gpuplace.graph.op_sets import (
     ASSIGNMENTS,
+    CHECKS,
     CONSTANT_OPS,
     ENTERS,
     IDENTITY_OPS,
@@ -59,21 +60,6 @@ _CLIPPING_NAME = re.compile(r"clip|global_norm|average|all_?reduce|accum", re.IG
 _UPDATE_NAME = re.compile(r"(?:^|/)update_")
 """The scope that an optimizer opens for each variable that it updates."""
 _ASSERTION_NAME = re.compile(r"(?:^|/)AssertGuard(?:_\d+)?/")
-_CHECKS = {
-    *(
-        "Less",
-        "LessEqual",
-        "Greater",
-        "GreaterEqual",
-        "Equal",
-        "NotEqual",
-        "LogicalAnd",
-        "LogicalOr",
-        "LogicalNot",
-    ),
-    *("All", "Any", "IsFinite", "IsNan", "IsInf"),
-}
-"""Types of ops that an assertion's condition consists of."""
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
 _LOSS_NAME = re.compile(r"(?:loss|entropy)[^/]*(?:/[^/]*)?$", re.IGNORECASE)
 """Names of a loss, and of functions that create one."""
@@ -211,7 +197,7 @@ class Roles:
                 roles[node] = UPDATE
             elif is_assertion[node] or ("AssertGuard" in names[node] and _ASSERTION_NAME.search(names[node])):
                 roles[node], is_assertion[node] = BOOKKEEPING, True
-        is_check = self._of_types(_CHECKS.__contains__).tolist()
+        is_check = self._of_types(CHECKS.__contains__).tolist()
         for node in reversed(self.order):
             after = self.consumers[node]
             if is_check[node] and after and all(is_assertion[consumer] for consumer in after):

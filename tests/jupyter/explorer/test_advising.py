@@ -122,7 +122,7 @@ def test_what_goes_wrong_is_said(explorer, monkeypatch):
     assert "a fault of ours" in blocks(explorer, "error")[0]["message"]
     with pytest.raises(ZeroDivisionError):
         explorer.advise()
-    with pytest.raises(InvalidArgumentError, match="no objective 'speed'"):
+    with pytest.raises(InvalidArgumentError, match="Unknown objective 'speed'"):
         explorer.advise("speed")
 
 

@@ -37,7 +37,9 @@ from typing import Any
 
 import pandas as pd
 
-from gpuplace.jupyter.frames.columns import category
+from gpuplace.advisor.steps.advice import AdvisedDevice, AdvisedNode
+from gpuplace.advisor.towers import TowerRow
+from gpuplace.jupyter.frames.columns import category, record_columns
 from gpuplace.jupyter.frames.table import Table
 
 
@@ -64,28 +66,8 @@ def advice_frame(advice: Any, table: str = "nodes") -> pd.DataFrame:
             }
         )
     if table == "devices":
-        return Table(
-            {
-                "device": category([row.device for row in rows]),
-                "nodes_before": pd.array([row.nodes_before for row in rows], dtype="int64"),
-                "nodes_after": pd.array([row.nodes_after for row in rows], dtype="int64"),
-                "busy_before": pd.array([row.busy_before for row in rows], dtype="float64"),
-                "busy_after": pd.array([row.busy_after for row in rows], dtype="float64"),
-                "peak_before": pd.array([row.peak_before for row in rows], dtype="float64"),
-                "peak_after": pd.array([row.peak_after for row in rows], dtype="float64"),
-                "limit": pd.array([row.limit for row in rows], dtype="int64"),
-            }
-        )
-    return Table(
-        {
-            "node": pd.array([row.node for row in rows], dtype="string"),
-            "op": category([row.op for row in rows]),
-            "before": category([row.before or None for row in rows]),
-            "after": category([row.after for row in rows]),
-            "moves": pd.array([row.moves for row in rows], dtype=bool),
-            "seconds": pd.array([row.seconds for row in rows], dtype="float64"),
-        }
-    )
+        return Table(record_columns(AdvisedDevice, rows))
+    return Table(record_columns(AdvisedNode, rows, texts=("node",)))
 
 
 def tradeoff_frame(tradeoff: Any) -> pd.DataFrame:
@@ -112,15 +94,4 @@ def tower_frame(choices: Any) -> pd.DataFrame:
     Args:
         choices: the result of `gpuplace.tower_choices`.
     """
-    rows = choices.rows
-    return Table(
-        {
-            "towers": pd.array([row.towers for row in rows], dtype="int64"),
-            "variables": category([row.variables for row in rows]),
-            "step_time": pd.array([row.step_time for row in rows], dtype="float64"),
-            "speedup": pd.array([row.speedup for row in rows], dtype="float64"),
-            "rate": pd.array([row.rate for row in rows], dtype="float64"),
-            "peak_memory": pd.array([row.peak_memory for row in rows], dtype="float64"),
-            "fits": pd.array([row.fits for row in rows], dtype="boolean"),
-        }
-    )
+    return Table(record_columns(TowerRow, choices.rows))

@@ -6,12 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, get_type_hints
 
 import numpy as np
 import pandas as pd
 
 from gpuplace.views.tables.palette import device_label
+
+_DTYPES = {
+    int: "int64",
+    float: "float64",
+    float | None: "float64",
+    bool: "bool",
+    bool | None: "boolean",
+}
+"""Type of a record's field -> dtype of its column."""
 
 
 def coded(codes: np.ndarray, categories: Sequence[str]) -> pd.Categorical:
@@ -47,3 +57,24 @@ def device_category(devices: Iterable[str], all_devices: Sequence[str]) -> pd.Ca
 def scope_category(names: Iterable[str]) -> pd.Categorical:
     """Return the name scopes of nodes; missing at the top level."""
     return category([name.rpartition("/")[0] for name in names])
+
+
+def record_columns(record: Any, rows: Sequence[Any], texts: Collection[str] = ()) -> dict[str, Any]:
+    """Return a column for each field of records, with the dtype of the field's type.
+
+    Args:
+        record: class of the records, a named tuple.
+        rows: the records.
+        texts: string fields whose texts are mostly distinct; the other string fields become categories.
+    """
+    types = get_type_hints(record)
+    columns: dict[str, Any] = {}
+    for name in record._fields:
+        values = [getattr(row, name) for row in rows]
+        if name in texts:
+            columns[name] = pd.array(values, dtype="string")
+        else:
+            columns[name] = (
+                category(values) if types[name] is str else pd.array(values, dtype=_DTYPES[types[name]])
+            )
+    return columns

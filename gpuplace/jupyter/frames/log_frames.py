@@ -45,12 +45,13 @@ from typing import Any
 
 import pandas as pd
 
-from gpuplace.jupyter.frames.columns import category, device_category, scope_category
+from gpuplace.jupyter.frames.columns import category, device_category, record_columns, scope_category
 from gpuplace.jupyter.frames.table import Table
 from gpuplace.views.logs.log_diff import LogDiff
-from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.logs.logged_placement import LoggedPlacement, Unparsed
 from gpuplace.views.logs.op_rows import op_rows
 from gpuplace.views.logs.run_comparison import RunComparison
+from gpuplace.views.logs.statements import LogNote
 from gpuplace.views.tables.palette import device_label
 
 
@@ -169,14 +170,7 @@ def _sessions(log: LoggedPlacement) -> pd.DataFrame:
 
 
 def _unparsed(log: LoggedPlacement) -> pd.DataFrame:
-    line, column, text = _columns(log.unparsed, 3)
-    return Table(
-        {
-            "line": pd.array(line, dtype="int64"),
-            "column": pd.array(column, dtype="int64"),
-            "text": pd.array(text, dtype="string"),
-        }
-    )
+    return Table(record_columns(Unparsed, log.unparsed, texts=("text",)))
 
 
 def _overridden(log: LoggedPlacement) -> pd.DataFrame:
@@ -194,14 +188,7 @@ def _overridden(log: LoggedPlacement) -> pd.DataFrame:
 
 
 def _notes(log: LoggedPlacement) -> pd.DataFrame:
-    line, kind, text = _columns(log.notes, 3)
-    return Table(
-        {
-            "line": pd.array(line, dtype="int64"),
-            "kind": category(kind),
-            "text": pd.array(text, dtype="string"),
-        }
-    )
+    return Table(record_columns(LogNote, log.notes, texts=("text",)))
 
 
 _TABLES: dict[str, Callable[[LoggedPlacement], pd.DataFrame]] = {

@@ -414,9 +414,9 @@ class Machine:
             environ: environment that contains CUDA_VISIBLE_DEVICES; None: this process's.
             visibility: GPUs that CUDA has shown before; then ``environ`` is not read.
         """
-        mapping_frame = above("gpuplace.jupyter.frames.machine_frames", "mapping_frame")
-
-        return mapping_frame(self.mapping(config, environ, visibility))
+        return above("gpuplace.jupyter.frames.machine_frames", "mapping_frame")(
+            self.mapping(config, environ, visibility)
+        )
 
     _repr_mimebundle_ = notebook_view
 

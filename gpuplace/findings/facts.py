@@ -348,8 +348,7 @@ class StepFacts:
     @cached_property
     def tower_gpus(self) -> list[int]:
         """The busiest GPU of each tower, by position; empty if there are no towers, or if all are on one GPU."""
-        seconds = self.seconds_of_towers
-        gpus = {int(row.argmax()) for row in seconds if row.max() > 0}
+        gpus = {int(row.argmax()) for row in self.seconds_of_towers if row.max() > 0}
         return sorted(gpus) if len(gpus) > 1 else []
 
     @cached_property

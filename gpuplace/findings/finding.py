@@ -160,8 +160,6 @@ class Findings:
 
     def frame(self) -> DataFrame:
         """Return the findings as a pandas ``DataFrame``; for columns see `gpuplace.jupyter.frames.estimate_frames`."""
-        findings_frame = above("gpuplace.jupyter.frames.estimate_frames", "findings_frame")
-
-        return findings_frame(self)
+        return above("gpuplace.jupyter.frames.estimate_frames", "findings_frame")(self)
 
     _repr_mimebundle_ = notebook_view

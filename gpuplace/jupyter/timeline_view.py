@@ -66,8 +66,7 @@ class TimelineView(ModuleWidget):
         """Mark the longest event of a node, if there is one."""
         longest = -1
         if self.timeline is not None and name:
-            names = self.timeline.names
-            events = [event for event, node in enumerate(names) if node == name]
+            events = [event for event, node in enumerate(self.timeline.names) if node == name]
             lasted = self.timeline.end_us - self.timeline.start_us
             longest = max(events, key=lambda event: float(lasted[event]), default=-1)
         if self.timeline is None or self.selected < 0 or self.timeline.names[self.selected] != name:

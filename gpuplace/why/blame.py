@@ -172,9 +172,7 @@ class Blame:
 
     def frame(self) -> DataFrame:
         """Return a ``DataFrame`` with one row per cause; see ``explanation_frames.blame_frame``."""
-        blame_frame = above("gpuplace.jupyter.frames.explanation_frames", "blame_frame")
-
-        return blame_frame(self)
+        return above("gpuplace.jupyter.frames.explanation_frames", "blame_frame")(self)
 
     _repr_mimebundle_ = notebook_view
 

@@ -103,9 +103,7 @@ class PlacementDiff:
 
     def frame(self) -> DataFrame:
         """Return a ``DataFrame`` with one row per moved node; see ``explanation_frames.diff_frame``."""
-        diff_frame = above("gpuplace.jupyter.frames.explanation_frames", "diff_frame")
-
-        return diff_frame(self)
+        return above("gpuplace.jupyter.frames.explanation_frames", "diff_frame")(self)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Draw the later placement with the moves marked; see ``jupyter.pictures.placement_picture`` for the options.

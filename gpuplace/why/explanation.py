@@ -136,9 +136,7 @@ class Explanation:
 
     def frame(self) -> DataFrame:
         """Return a ``DataFrame`` with one row per step; see ``explanation_frame`` in ``gpuplace.jupyter.frames``."""
-        explanation_frame = above("gpuplace.jupyter.frames.explanation_frames", "explanation_frame")
-
-        return explanation_frame(self)
+        return above("gpuplace.jupyter.frames.explanation_frames", "explanation_frame")(self)
 
     _repr_mimebundle_ = notebook_view
 

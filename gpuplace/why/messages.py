@@ -199,8 +199,7 @@ def _types_of(placement: Placed, node: int) -> list[str]:
 def _malformed(placement: Placed, node: int) -> OpError:
     graph = placement.graph
     request = graph.requested_device(node)
-    defaults = placement.facts_of(node).attrs
-    text = node_text(graph, node, placement.release, defaults)
+    text = node_text(graph, node, placement.release, placement.facts_of(node).attrs)
     name = graph.names[node]
     if placement.release in OLD_RELEASES:
         message = f"Malformed device specification '{request}'"
@@ -353,8 +352,7 @@ def _tie_text(placement: Placed, conflict: Conflict) -> str:
 def _unsatisfiable(placement: Placed, node: int, requested: ParsedName) -> OpError:
     graph = placement.graph
     name, request = graph.names[node], graph.requested_device(node)
-    group = placement.group_of(node)
-    facts = _facts(placement, node, group=group)
+    facts = _facts(placement, node, group=placement.group_of(node))
     hint = _unsatisfiable_hint(placement, node, requested)
     parsed = parse_name(request)
     is_missing = parsed == requested and not placement.device_set.matching(requested)

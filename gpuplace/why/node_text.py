@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_notation import value_text
@@ -144,7 +143,7 @@ def attr_text(value: object, release: str) -> str:
             values = _tensor_values(value, release)
         except InvalidArgumentError as error:
             return f"<Invalid TensorProto: {error.facts.get('because', error.message)}>"
-        return f"Tensor<type: {_type_name(value.dtype)} shape: {value_text(value.shape)} values: {values}>"
+        return f"Tensor<type: {value.dtype.short_name} shape: {value_text(value.shape)} values: {values}>"
     if isinstance(value, FunctionRef):
         inner = ", ".join(f"{name}={attr_text(item, release)}" for name, item in sorted(value.attrs.items()))
         return f"{value.name}[{inner}]"
@@ -156,18 +155,13 @@ def attr_text(value: object, release: str) -> str:
     return value_text(value)
 
 
-def _type_name(dtype: DType) -> str:
-    return dtype.short_name
-
-
 def _tensor_values(tensor: TensorValue, release: str) -> str:
     array = tensor.shown(_SHOWN + 1)
     if array.size == 0:
         return ""
     digits = _FLOAT_DIGITS.get(release, 9)
     if release == GUIDE or array.ndim <= 1 or (release in ("1.0", "1.4") and array.dtype.kind in "OSU"):
-        flat = array.reshape(-1)
-        text = " ".join(_number(item, digits) for item in flat[:_SHOWN])
+        text = " ".join(_number(item, digits) for item in array.reshape(-1)[:_SHOWN])
         return text + "..." if array.size > _SHOWN else text
     cut = "" if release in ("1.0", "1.4") else "..."
     text = "".join(_nested(array, [_SHOWN], digits, cut))

@@ -200,8 +200,7 @@ class Placement(Placed, Mapping[str, str]):
         """Yield the groups of two or more nodes that must share a device, in graph order."""
         if self.partition is None or self.decisions is None:
             return
-        root = self.partition.root
-        sizes = np.bincount(root, minlength=len(self.graph))
+        sizes = np.bincount(self.partition.root, minlength=len(self.graph))
         firsts = np.flatnonzero(sizes > 1)[np.argsort(self.decisions.decider[sizes > 1], kind="stable")]
         culprit = self.verdicts.culprit
         for first in track(firsts.tolist(), len(firsts), "listing groups", " groups"):
@@ -295,15 +294,11 @@ class Placement(Placed, Mapping[str, str]):
         Raises:
             ValueError: there is no such table.
         """
-        frame = above("gpuplace.jupyter.frames.placement_frames", "frame")
-
-        return frame(self, table, depth=depth)
+        return above("gpuplace.jupyter.frames.placement_frames", "frame")(self, table, depth=depth)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Draw the graph in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
-        placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
-
-        return placement_picture(self, **options)
+        return above("gpuplace.jupyter.pictures", "placement_picture")(self, **options)
 
     def trace(self, of: Operation | Tensor | str, direction: str = "inputs") -> Trace:
         """Return everything that an op depends on, as a `Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
@@ -319,8 +314,6 @@ class Placement(Placed, Mapping[str, str]):
             KeyError: there is no such op; the message lists similar names.
             ValueError: the direction is unknown.
         """
-        trace_of = above("gpuplace.views.tables.dependency_trace", "trace_of")
-
-        return trace_of(self, of, direction)
+        return above("gpuplace.views.tables.dependency_trace", "trace_of")(self, of, direction)
 
     _repr_mimebundle_ = notebook_view

@@ -313,8 +313,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         """
         scopes = None if moves is None else [move if isinstance(move, str) else move.scope for move in moves]
         with self._what_if.lock:
-            requests = self._views.advising.apply(scopes)
-            self._change(requests=requests)
+            self._change(requests=self._views.advising.apply(scopes))
 
     def close(self) -> None:
         """Close the explorer and its widgets, which ipywidgets otherwise keeps in memory; stop a running search."""
@@ -330,7 +329,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         Args:
             path: the file.
         """
-        return Path(write_file(path, self._saved()))
+        return Path(write_file(path, parts_text(self._what_if.settings, self._look())))
 
     def open_settings(self, source: Any) -> None:
         """Apply settings written by `save_settings`, as one change.
@@ -355,9 +354,6 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
                 settings = self._what_if.changed(**saved)
                 self._step(lambda: self._what_if.go_to(settings))
             self._set_look(parts.look)
-
-    def _saved(self) -> str:
-        return parts_text(self._what_if.settings, self._look())
 
     def pin(self) -> None:
         """Compare future placements with the shown one."""

@@ -78,8 +78,7 @@ def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
     Raises:
         ValueError: there is no such table.
     """
-    rows = step.rows(table)
-    return _frame(_RECORDS[table], rows, text_model=table == "ops")
+    return _frame(_RECORDS[table], step.rows(table), text_model=table == "ops")
 
 
 def findings_frame(findings: Findings) -> pd.DataFrame:

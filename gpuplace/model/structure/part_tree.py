@@ -93,8 +93,7 @@ class PartTree:
         """Return the part for a name scope inside another part; create it if necessary."""
         for piece in scope.split("/"):
             if (part, piece) not in self.served:
-                path = self.path(part, piece)
-                self.served[part, piece] = self.part(path, piece, part, "scope")
+                self.served[part, piece] = self.part(self.path(part, piece), piece, part, "scope")
             part = self.served[part, piece]
         return part
 

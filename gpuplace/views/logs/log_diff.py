@@ -86,9 +86,7 @@ class LogDiff:
 
     def frame(self) -> DataFrame:
         """Return a ``DataFrame`` with one row per difference; see ``jupyter.frames.log_frames.log_diff_frame``."""
-        log_diff_frame = above("gpuplace.jupyter.frames.log_frames", "log_diff_frame")
-
-        return log_diff_frame(self)
+        return above("gpuplace.jupyter.frames.log_frames", "log_diff_frame")(self)
 
 
 def full_name(device: str) -> str:

@@ -330,15 +330,11 @@ class LoggedPlacement(Mapping[str, str]):
         Raises:
             ValueError: there is no such table.
         """
-        logged_frame = above("gpuplace.jupyter.frames.log_frames", "logged_frame")
-
-        return logged_frame(self, table)
+        return above("gpuplace.jupyter.frames.log_frames", "logged_frame")(self, table)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Draw the nodes in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
-        placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
-
-        return placement_picture(self, **options)
+        return above("gpuplace.jupyter.pictures", "placement_picture")(self, **options)
 
     _repr_mimebundle_ = notebook_view
 

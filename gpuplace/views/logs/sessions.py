@@ -58,7 +58,7 @@ def sessions_of(statements: Iterable[Statement]) -> tuple[list[SessionStatements
 
 def _paired(stdout: list[SessionStatements], stderr: list[SessionStatements]) -> list[SessionStatements]:
     if not stdout or not stderr:
-        return [_once(session) for session in stdout or stderr]
+        return [_merged([session]) for session in stdout or stderr]
     out_mappings = sum(session.has_mapping for session in stdout)
     err_mappings = sum(session.has_mapping for session in stderr)
     if out_mappings != err_mappings:  # stdout may lack mappings without known devices
@@ -99,10 +99,6 @@ def _aligned(leading: list[SessionStatements], other: list[SessionStatements]) -
 
 def _key(statement: Statement) -> Hashable:
     return statement[3:6]  # name, type and device; only events have no name
-
-
-def _once(session: SessionStatements) -> SessionStatements:
-    return _merged([session])
 
 
 def _merged(copies: list[SessionStatements]) -> SessionStatements:

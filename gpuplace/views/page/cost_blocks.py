@@ -144,7 +144,7 @@ def _devices(step: StepEstimate) -> Block:
                 f"{row.nodes:,}",
                 {
                     "bar": [[row.share, "busy", f"busy: {seconds_text(row.busy)}"]],
-                    "text": _share(row.busy, row.share),
+                    "text": f"{seconds_text(row.busy)}, {row.share:.0%}",
                 },
                 _moved(row.copies_in, row.bytes_in),
                 _moved(row.copies_out, row.bytes_out),
@@ -153,10 +153,6 @@ def _devices(step: StepEstimate) -> Block:
         )
     columns = ["device", "hardware", "nodes", "busy", "copies in", "copies out", "peak memory"]
     return table_block("Devices in the step", columns, rows, [2, 4, 5])
-
-
-def _share(seconds: float, share: float) -> str:
-    return f"{seconds_text(seconds)}, {share:.0%}"
 
 
 def _moved(count: int, nbytes: float) -> str:

@@ -81,8 +81,7 @@ def strips(
     if drawing.shelved:
         canvas = (canvas[0], canvas[1] - max(sizes[box][1] for box in drawing.shelved) - rank_gap)
     boxes = [box.id for box in drawing.boxes if box.id not in drawing.shelved]
-    above = row_constraints(drawing)
-    pairs = [pair for link in drawing.links for pair in link.below] + above
+    pairs = [pair for link in drawing.links for pair in link.below] + row_constraints(drawing)
     rank_of = ranks(boxes, pairs)
     levels: dict[int, list[str]] = {}
     for box, rank in rank_of.items():

@@ -42,8 +42,7 @@ def attr_rows(placement: PlacementLike, node: int) -> list[tuple[str, str]]:
         placement: a `Placement`; other sources, such as a log, have no attributes.
         node: the node's position.
     """
-    graph = getattr(placement, "graph", None)
-    attrs_of = getattr(graph, "attrs", None)
+    attrs_of = getattr(getattr(placement, "graph", None), "attrs", None)
     if attrs_of is None:
         return []
     attrs: Mapping[str, Any] = attrs_of(node)

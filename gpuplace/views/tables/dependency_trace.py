@@ -119,9 +119,7 @@ class Trace:
         Raises:
             ValueError: there is no such table.
         """
-        trace_frame = above("gpuplace.jupyter.frames.placement_frames", "trace_frame")
-
-        return trace_frame(self, table)
+        return above("gpuplace.jupyter.frames.placement_frames", "trace_frame")(self, table)
 
 
 def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:

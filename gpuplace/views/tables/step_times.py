@@ -26,8 +26,7 @@ def devices_of(run_metadata: RunMetadata) -> Any:
     Raises:
         TypeError: the argument has another type.
     """
-    stats = getattr(run_metadata, "step_stats", run_metadata)
-    devices = getattr(stats, "dev_stats", None)
+    devices = getattr(getattr(run_metadata, "step_stats", run_metadata), "dev_stats", None)
     if devices is None:
         raise TypeError(
             f"run_metadata must be a RunMetadata or a StepStats, not {type(run_metadata).__name__}"

@@ -397,9 +397,7 @@ class StepTimeline:
 
     @with_safe_text
     def __str__(self) -> str:
-        timeline_text = above("gpuplace.views.timelines.text", "timeline_text")
-
-        return timeline_text(self)
+        return above("gpuplace.views.timelines.text", "timeline_text")(self)
 
     def frame(self, table: str = "events") -> DataFrame:
         """Return a table as a ``DataFrame``; see ``gpuplace.jupyter.frames.timeline_frames`` for the columns.
@@ -410,9 +408,7 @@ class StepTimeline:
         Raises:
             ValueError: there is no such table.
         """
-        timeline_frame = above("gpuplace.jupyter.frames.timeline_frames", "timeline_frame")
-
-        return timeline_frame(self, table)
+        return above("gpuplace.jupyter.frames.timeline_frames", "timeline_frame")(self, table)
 
     def svg(self, theme: str = "light", width: int = 960) -> str:
         """Return the timeline as a static picture.
@@ -424,12 +420,8 @@ class StepTimeline:
         Raises:
             ValueError: the theme is unknown.
         """
-        timeline_svg = above("gpuplace.views.timelines.svg", "timeline_svg")
-
-        return timeline_svg(self, theme, width)
+        return above("gpuplace.views.timelines.svg", "timeline_svg")(self, theme, width)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return the interactive view, a static picture and text."""
-        timeline_bundle = above("gpuplace.jupyter.timeline_view", "timeline_bundle")
-
-        return timeline_bundle(self, **kwargs)
+        return above("gpuplace.jupyter.timeline_view", "timeline_bundle")(self, **kwargs)

@@ -176,8 +176,7 @@ class _Picture:
             label = escape(shortened(row.label, _MAX_LETTERS))
             if row.device not in labeled:
                 labeled.add(row.device)
-                style = device_style(row.device)
-                yield _chip(8, top + 3, style, self.look)
+                yield _chip(8, top + 3, device_style(row.device), self.look)
                 label += f'<tspan class="faint" dx="6">{escape(share_text(shares[row.device]))} busy</tspan>'
             yield f'<text x="26" y="{top + 13.5:.1f}">{label}</text>'
         if self.shown < len(self.rows):

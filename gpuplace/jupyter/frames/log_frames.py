@@ -47,10 +47,10 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category, device_category, record_columns, scope_category
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.views.logs.log_diff import LogDiff
+from gpuplace.views.logs.log_diff import LogDiff, LogMove
 from gpuplace.views.logs.logged_placement import LoggedPlacement, Unparsed
 from gpuplace.views.logs.op_rows import op_rows
-from gpuplace.views.logs.run_comparison import RunComparison
+from gpuplace.views.logs.run_comparison import RunComparison, RunDifference
 from gpuplace.views.logs.statements import LogNote
 from gpuplace.views.tables.palette import device_label
 
@@ -210,16 +210,7 @@ def log_diff_frame(diff: LogDiff) -> pd.DataFrame:
     Args:
         diff: the result of ``log.diff(other)`` or ``log.compare(graph)``.
     """
-    node, op_type, logged, other, rule = _columns(diff.moves, 5)
-    return Table(
-        {
-            "type": category(op_type),
-            "logged": category(logged),
-            "other": category(other),
-            "rule": category(rule),
-        },
-        index=pd.Index(node, name="node", dtype="str"),
-    )
+    return _by_node(LogMove, diff.moves)
 
 
 def run_comparison_frame(comparison: RunComparison) -> pd.DataFrame:
@@ -228,12 +219,14 @@ def run_comparison_frame(comparison: RunComparison) -> pd.DataFrame:
     Args:
         comparison: the result of `gpuplace.compare`.
     """
-    node, op_type, predicted, ran, reason = _columns(comparison.differences, 5)
-    columns = {"type": op_type, "predicted": predicted, "ran": ran, "reason": reason}
-    return Table(
-        {name: category(values) for name, values in columns.items()},
-        index=pd.Index(node, name="node", dtype="str"),
-    )
+    return _by_node(RunDifference, comparison.differences)
+
+
+def _by_node(record: Any, rows: Sequence[Any]) -> pd.DataFrame:
+    """Return records of nodes, indexed by the node's name."""
+    columns = record_columns(record, rows)
+    del columns["node"]
+    return Table(columns, index=pd.Index([row.node for row in rows], name="node", dtype="str"))
 
 
 def _columns(records: Sequence[Iterable[Any]], width: int) -> tuple[tuple[Any, ...], ...]:

@@ -22,10 +22,27 @@ class TraceableObject:
         lineno: line in the file.
     """
 
+    SUCCESS, HEURISTIC_USED, FAILURE = range(3)
+
     def __init__(self, obj: Any, filename: str | None = None, lineno: int | None = None) -> None:
         self.obj = obj
         self.filename = filename
         self.lineno = lineno
+
+    def set_filename_and_line_from_caller(self, offset: int = 0) -> int:
+        """Record the line of a call.
+
+        Args:
+            offset: number of frames above the caller of this method.
+
+        Returns:
+            ``SUCCESS``, or ``HEURISTIC_USED`` if the stack has fewer frames, and the outermost is used.
+        """
+        frame, left = sys._getframe(1), offset
+        while left and frame.f_back is not None:
+            frame, left = frame.f_back, left - 1
+        self.filename, self.lineno = frame.f_code.co_filename, frame.f_lineno
+        return self.HEURISTIC_USED if left else self.SUCCESS
 
     def copy_metadata(self) -> TraceableObject:
         """Return the line without its object."""

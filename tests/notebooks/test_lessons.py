@@ -277,7 +277,7 @@ FACTS = {
     ("07", r"AlreadyExistsError"): [
         "TensorFlow device (GPU:0) is being mapped to multiple CUDA devices (2 now, and 1 previously)"
     ],
-    ("07", r"set_release\(\"1\.4\"\)"): ["TensorFlow 1.4 does so silently"],
+    ("07", r"set_release\(\"1\.4\"\)"): ["TensorFlow 1.4 allows this silently"],
     ("07", r"for number in range\(4\)"): [f"[10. 20.] {LOCAL}GPU:{number}\n" for number in range(4)],
     ("08", r"^v = "): [f"1000.0 {LOCAL}GPU:0", f"1000.0 {LOCAL}GPU:1"],
     ("08", r"sess1\.run\(b\)"): ["is not an element of this graph"],

@@ -96,7 +96,7 @@ def test_saved_outputs_can_be_read_without_a_kernel(run):
             assert not set(output.get("data", {})) & set(LIVE)
             assert output.output_type != "error"
         for page in map(without_pictures, pages(cell)):
-            assert "<script" not in page and "http" not in page
+            assert "<script" not in page and "://" not in page  # packed data may contain any letters
 
 
 def test_a_live_widget_is_shown_while_there_is_a_kernel(run):

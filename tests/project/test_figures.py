@@ -18,7 +18,7 @@ from tests.tools.package_figures import (
     sources,
 )
 
-MOST_LINES = {"core": 106_700, "tf1": 47_390}
+MOST_LINES = {"core": 106_700, "tf1": 47_400}
 MOST_FOLDERS = 24
 MOST_ANY = {"core": (0.132, 0.116), "tf1": (0.230, 0.242)}
 """Shares of the parameters and of the results that are `Any`."""

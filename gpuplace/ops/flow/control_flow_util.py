@@ -11,7 +11,7 @@ from typing import Any
 from gpuplace.graph.op_sets import ENTERS, MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.lazy import LIBRARY, import_next
-from gpuplace.ops.flow.context import is_loop_switch
+from gpuplace.ops.flow.context import is_exit, is_loop_switch
 from gpuplace.typing import Graph
 
 ENABLE_CONTROL_FLOW_V2 = False
@@ -103,3 +103,39 @@ def IsLoopMerge(op: Operation) -> bool:  # noqa: N802
     return IsMerge(op) and any(
         tensor.op.type in ("NextIteration", "RefNextIteration") for tensor in op.inputs
     )
+
+
+def IsLoopConstantEnter(op: Operation) -> bool:  # noqa: N802
+    """Return whether an operation brings a constant into a loop, the same in every iteration.
+
+    Args:
+        op: the operation.
+    """
+    return IsLoopEnter(op) and bool(op.get_attr("is_constant"))
+
+
+def IsLoopExit(op: Operation) -> bool:  # noqa: N802
+    """Return whether an operation leads out of a loop.
+
+    Args:
+        op: the operation.
+    """
+    return bool(is_exit(op))
+
+
+def IsCondSwitch(op: Operation) -> bool:  # noqa: N802
+    """Return whether an operation is the switch of a conditional.
+
+    Args:
+        op: the operation.
+    """
+    return IsSwitch(op) and not IsLoopSwitch(op)
+
+
+def IsCondMerge(op: Operation) -> bool:  # noqa: N802
+    """Return whether an operation is the merge of a conditional's branches.
+
+    Args:
+        op: the operation.
+    """
+    return IsMerge(op) and not IsLoopMerge(op)

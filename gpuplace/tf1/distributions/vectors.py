@@ -21,6 +21,7 @@ from gpuplace.ops.array.constant import ones_like, zeros, zeros_like
 from gpuplace.ops.array.constant import range as numbers
 from gpuplace.ops.array.gather import where, where_v2
 from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.padding import broadcast_dynamic_shape, broadcast_static_shape
 from gpuplace.ops.array.reshaping import rank, reshape, shape, squeeze, transpose
 from gpuplace.ops.array.sequence import reverse
 from gpuplace.ops.array.slicing import slice as slice_of
@@ -31,7 +32,7 @@ from gpuplace.ops.math.division import mod
 from gpuplace.ops.math.matrix import matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from gpuplace.ops.math.reduction import reduce_logsumexp, reduce_max, reduce_sum
 from gpuplace.ops.math.unary import exp, expm1, is_inf, log, sign, sqrt
-from gpuplace.shapes import dimension_value
+from gpuplace.shapes import TensorShape, dimension_value
 from gpuplace.typing import TensorLike
 
 
@@ -80,6 +81,41 @@ def prefer_static_rank(x: TensorLike) -> Any:
         x: the tensor.
     """
     return prefer_static_value(rank(x))
+
+
+def prefer_static_broadcast_shape(
+    shape1: Any, shape2: Any, name: str = "prefer_static_broadcast_shape"
+) -> Any:
+    """Return the broadcast shape of two shapes: a ``TensorShape`` if both are known, otherwise a tensor.
+
+    Args:
+        shape1: sizes.
+        shape2: sizes.
+        name: name of the scope.
+
+    Raises:
+        ValueError: only one is fully known, or they do not broadcast.
+    """
+    with name_scope(name, values=[shape1, shape2]):
+        static_shapes = [_known_shape(one) for one in (shape1, shape2)]
+        if static_shapes[0] is not None and static_shapes[1] is not None:
+            return broadcast_static_shape(static_shapes[0], static_shapes[1])
+        return broadcast_dynamic_shape(_sizes(shape1), _sizes(shape2))
+
+
+def _known_shape(sizes: Any) -> TensorShape | None:
+    if isinstance(sizes, TensorShape):
+        return sizes
+    value = static_value(convert_to_tensor(sizes, name="shape", dtype=int32))
+    return None if value is None else TensorShape(value)
+
+
+def _sizes(sizes: Any) -> Tensor:
+    if isinstance(sizes, TensorShape):
+        if not sizes.is_fully_defined():
+            raise ValueError("Cannot broadcast from partially defined `TensorShape`.")
+        sizes = sizes.as_list()
+    return convert_to_tensor(sizes, name="shape", dtype=int32)
 
 
 def rotate_transpose(x: TensorLike, shift: TensorLike, name: str = "rotate_transpose") -> Tensor:

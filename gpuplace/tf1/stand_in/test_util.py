@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
+from gpuplace.ops.array.reshaping import transpose
 from gpuplace.ops.flow import control_flow_util
 from gpuplace.runtime.session.device_lib import gpu_device_name, is_gpu_available
 from gpuplace.saving.meta_graph import proto_class
@@ -343,3 +344,56 @@ def set_producer_version(graph: Graph, producer_version: int) -> None:
         producer_version: its GraphDef version.
     """
     graph.versions.producer = producer_version
+
+
+def IsGoogleCudaEnabled() -> bool:  # noqa: N802 - TensorFlow's name, as are the following
+    """Return True, because kernels for CUDA GPUs are always registered."""
+    return True
+
+
+def IsMklEnabled() -> bool:  # noqa: N802
+    """Return False, because there are no MKL kernels."""
+    return False
+
+
+def IsBuiltWithROCm() -> bool:  # noqa: N802
+    """Return False, because all GPUs here are CUDA GPUs."""
+    return False
+
+
+def GpuSupportsHalfMatMulAndConv() -> bool:  # noqa: N802
+    """Return True, because matrix products and convolutions support half precision."""
+    return True
+
+
+def is_xla_enabled() -> bool:
+    """Return False, because there is no XLA."""
+    return False
+
+
+_NHWC_TO_NCHW = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+_NCHW_TO_NHWC = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+
+
+def _reordered(value: Any, orders: dict[int, Sequence[int]]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [value[index] for index in orders[len(value)]]
+    return transpose(value, orders[value.shape.ndims])
+
+
+def NHWCToNCHW(input_tensor: Any) -> Any:  # noqa: N802
+    """Return a tensor, or a shape, with its channels before the rows.
+
+    Args:
+        input_tensor: a tensor of rank 4 or 5, or a list of 4 or 5 sizes.
+    """
+    return _reordered(input_tensor, _NHWC_TO_NCHW)  # type: ignore[arg-type]
+
+
+def NCHWToNHWC(input_tensor: Any) -> Any:  # noqa: N802
+    """Return a tensor, or a shape, with its channels last.
+
+    Args:
+        input_tensor: a tensor of rank 4 or 5, or a list of 4 or 5 sizes.
+    """
+    return _reordered(input_tensor, _NCHW_TO_NHWC)  # type: ignore[arg-type]

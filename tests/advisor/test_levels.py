@@ -1,6 +1,5 @@
 """What may move alone, what is held together at each level, and the clock that all of them share."""
 
-import copy
 import math
 
 import numpy as np
@@ -169,7 +168,7 @@ def test_what_is_there_at_the_peak_of_the_fullest_device(layered):
         _, flow, _ = scorer.evaluate(choice)
         assert peaks.tolist() == scorer.peaks(scorer.node_devices(choice), flow).tolist()
         assert fullest == peaks.argmax() and nbytes.sum() * scorer.scale == pytest.approx(peaks[fullest])
-    moved = StepSearch(_with(scorer, "memory"), Budget(10.0, 5))._waits(np.ones(units, np.int64))
+    moved = StepSearch(scorer.unused("memory"), Budget(10.0, 5))._waits(np.ones(units, np.int64))
     assert moved and all(device != 1 for _, device, _ in moved)
 
 
@@ -182,10 +181,3 @@ def test_the_rough_count_of_memory_is_nearly_the_allocators(seed):
     rough = case.scorer.peaks(found.part.device, found.flow)
     real = [found.peak_memory[name] for name in found.device_names]
     assert rough[1:] == pytest.approx(real[1:], rel=0.03)
-
-
-def _with(scorer, objective):
-    made = copy.copy(scorer)
-    made.objective = objective
-    made.forget()
-    return made

@@ -67,7 +67,7 @@ def test_time_and_memory_follow_the_switches(lab_page, screenshots):
     cost.get_by_role("textbox", name="Batch sizes").fill("16, 64")
     cost.get_by_role("textbox", name="Batch sizes").press("Enter")
     expect(cost.get_by_role("table", name="Machines and batch sizes").get_by_role("row")).not_to_have_count(0)
-    expect(cost.get_by_role("img").last).to_have_attribute("aria-label", re.compile("Examples a second"))
+    expect(cost.get_by_role("img").last).to_have_attribute("aria-label", re.compile("Examples per second"))
     cost.get_by_role("textbox", name="Feeds").fill("images=64")
     cost.get_by_role("textbox", name="Feeds").press("Enter")
     expect(cost).to_contain_text("was not found in the Graph")

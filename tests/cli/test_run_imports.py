@@ -36,7 +36,7 @@ NOT_CALLED = {
     "from tensorflow.contrib.all_reduce.python import all_reduce as module": "tf.layers",
     "from tensorflow.contrib.image.python.ops import distort_image_ops as module": "tf.layers",
     "from tensorflow.python.framework import cpp_shape_inference_pb2 as module": "write the graph",
-    "from tensorflow.python.ops import summary_ops_v2 as module": "TensorFlow 1's behavior",
+    "from tensorflow.python.ops import summary_ops_v2 as module": "behaves like TensorFlow 1",
     "from tensorflow.python import keras; module = keras.layers.core": "saved_model_dir",
 }
 

@@ -18,9 +18,9 @@ from tests.tools.package_figures import (
     sources,
 )
 
-MOST_LINES = {"core": 106_700, "tf1": 47_400}
+MOST_LINES = {"core": 106_550, "tf1": 47_825}
 MOST_FOLDERS = 24
-MOST_ANY = {"core": (0.132, 0.116), "tf1": (0.230, 0.242)}
+MOST_ANY = {"core": (0.132, 0.116), "tf1": (0.231, 0.242)}
 """Shares of the parameters and of the results that are `Any`."""
 MOST_REACH_INS = {"core": 54, "tf1": 28}
 

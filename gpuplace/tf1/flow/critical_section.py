@@ -21,12 +21,12 @@ from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, add_control
 from gpuplace.graph.traced_graph import init_scope
 from gpuplace.kernels.compute import KernelContext, compute
-from gpuplace.kernels.mutex import HeldMutex, Mutex
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops import nest
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow import control
 from gpuplace.ops.support import new
+from gpuplace.tf1.flow.mutex import HeldMutex, Mutex
 from gpuplace.tf1.input.queue_kernels import own_resource, resource_of
 from gpuplace.typing import Array, ArrayModule
 

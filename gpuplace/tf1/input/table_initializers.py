@@ -16,7 +16,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import building_context
 from gpuplace.graph.traced_graph import init_scope
-from gpuplace.kernels import tables
+from gpuplace.tf1.input import table_resources
 from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
@@ -28,8 +28,8 @@ __all__ = [
 class TextFileIndex:
     """Special column indices of a file: the whole line, or its number."""
 
-    WHOLE_LINE = tables.WHOLE_LINE
-    LINE_NUMBER = tables.LINE_NUMBER
+    WHOLE_LINE = table_resources.WHOLE_LINE
+    LINE_NUMBER = table_resources.LINE_NUMBER
 
 
 class TableInitializerBase:

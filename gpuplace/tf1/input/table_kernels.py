@@ -14,21 +14,21 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import TABLE_MAKERS
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels import tables
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.tf1.input import table_resources
 from gpuplace.tf1.input.queue_kernels import own_resource, resource_of
 from gpuplace.typing import Array, ArrayModule
 
 _TYPE_NAME = "N10tensorflow6lookup15LookupInterfaceE"
 
 
-def _table_of(handle: Any) -> tables.Table:
-    table: tables.Table = resource_of(handle, tables.Table, _TYPE_NAME)
+def _table_of(handle: Any) -> table_resources.Table:
+    table: table_resources.Table = resource_of(handle, table_resources.Table, _TYPE_NAME)
     return table
 
 
@@ -42,7 +42,7 @@ def _make(xp: Any, *, ctx: KernelContext) -> ResourceHandle:
     table, container, name = own_resource(
         ctx,
         attrs,
-        lambda _: tables.Table(attrs["key_dtype"], attrs["value_dtype"], shape, is_mutable),
+        lambda _: table_resources.Table(attrs["key_dtype"], attrs["value_dtype"], shape, is_mutable),
         attrs["use_node_name_sharing"],
     )
     return ResourceHandle(ctx.device, container, name, _TYPE_NAME, table)
@@ -56,7 +56,7 @@ def _make_dense(
     table, container, name = own_resource(
         ctx,
         attrs,
-        lambda _: tables.DenseTable(
+        lambda _: table_resources.DenseTable(
             attrs["key_dtype"],
             attrs["value_dtype"],
             attrs["value_shape"],
@@ -100,7 +100,7 @@ def _import_file(
     if not table.is_initialized:
         path = os.fsdecode(filename.item())
         table.initialize(
-            *tables.read_columns(
+            *table_resources.read_columns(
                 path, table.key_dtype, key_index, table.value_dtype, value_index, vocab_size, delimiter
             )
         )

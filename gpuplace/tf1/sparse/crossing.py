@@ -16,10 +16,10 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.kernels.compute import compute
-from gpuplace.numerics.fingerprints import fingerprint64
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.tf1.text.fingerprints import fingerprint64
 
 _DEFAULT_HASH_KEY = 0xDECAFCAFFE
 _FACTOR = 0xC6A4A7935BD1E995

@@ -17,11 +17,11 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.numerics.fingerprints import fingerprint64
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new, same_shape, scalar_shape
 from gpuplace.shapes import TensorShape
+from gpuplace.tf1.text.fingerprints import fingerprint64
 from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["decode_compressed", "fingerprint", "timestamp"]

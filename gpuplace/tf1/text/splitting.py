@@ -17,12 +17,12 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.numerics.fingerprints import fingerprint64, hash64, sip_hash
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import TensorShape
+from gpuplace.tf1.text.fingerprints import fingerprint64, hash64, sip_hash
 from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [

@@ -73,7 +73,7 @@ def name_lines(name: str) -> list[str]:
     """Return the name of a box on one line, or on two lines if it is the long name of a series.
 
     >>> name_lines("AttnOutputProjection_1 … AttnOutputProjection_9, 9 times")
-    ['AttnOutputProjection_1 …', 'AttnOutputProj…on_9, 9 times']
+    ['AttnOutputProjection_1 …', 'AttnOutputProje…ion_9, 9 times']
     """
     first, separator, last = name.partition(" … ")
     parts = [f"{first} …", last] if separator and len(name) > _SERIES_LETTERS else [name]

@@ -67,7 +67,7 @@ export function linesOf(box) {
   const first = S.hasRoom ? tints.length : 1; // a narrow box has a line for what is elsewhere
   const isListed = !total && !isPlain;
   const shown = tints.slice(0, first);
-  const counts = isPlain ? shareText(box) : `${tintText(shown)} ${nodesWord(shown)}`;
+  const counts = isPlain ? shareText(box) : S.hasRoom ? `${tintText(shown)} ${nodesWord(shown)}` : tintText(shown);
   lines.push([total ? words("in_all", { total }) : counts, SMALL, INK]);
   if (isListed && tints.length > first) lines.push([tintText(tints.slice(first), 1), SMALL, FAINT]);
   if (box.kind === "scope" && box.lane === undefined) {

@@ -8,7 +8,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.errors import CancelledError
 from gpuplace.kernels.cancellation import Cancellation
-from gpuplace.kernels.mutex import Mutex
+from gpuplace.tf1.flow.mutex import Mutex
 
 
 def counting(count):

@@ -5,7 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.graph.stacks import reset_default_graph
-from gpuplace.numerics.fingerprints import fingerprint64, hash64, sip_hash
+from gpuplace.tf1.text.fingerprints import fingerprint64, hash64, sip_hash
 
 Fixed, Any, Parts = tf.FixedLenFeature, tf.VarLenFeature, tf.FixedLenSequenceFeature
 

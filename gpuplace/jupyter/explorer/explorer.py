@@ -329,7 +329,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         Args:
             path: the file.
         """
-        return Path(write_file(path, parts_text(self._what_if.settings, self._look())))
+        return Path(write_file(path, self._saved()))
 
     def open_settings(self, source: Any) -> None:
         """Apply settings written by `save_settings`, as one change.
@@ -354,6 +354,9 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
                 settings = self._what_if.changed(**saved)
                 self._step(lambda: self._what_if.go_to(settings))
             self._set_look(parts.look)
+
+    def _saved(self) -> str:
+        return parts_text(self._what_if.settings, self._look())
 
     def pin(self) -> None:
         """Compare future placements with the shown one."""

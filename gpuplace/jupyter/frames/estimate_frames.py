@@ -78,7 +78,8 @@ def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
     Raises:
         ValueError: there is no such table.
     """
-    return _frame(_RECORDS[table], step.rows(table), text_model=table == "ops")
+    rows = step.rows(table)  # refuses an unknown table
+    return _frame(_RECORDS[table], rows, text_model=table == "ops")
 
 
 def findings_frame(findings: Findings) -> pd.DataFrame:

@@ -91,7 +91,7 @@ class Inference(Engine):
         self._visits: dict[int, int] = {}
         self._again: list[tuple[int, int]] = []
         self._queued: set[int] = set()
-        self._taken: dict[int, int] = {}
+        self._taken: dict[int, int | None] = {}  # None: it changes
 
     def feed(self, feeds: Feeds) -> None:
         """Set the feeds, before ``run``."""
@@ -317,22 +317,24 @@ class Inference(Engine):
 
     def _take_branch(self, node: int) -> None:
         """Note which output of a switch is live; the predicate of a loop decides nothing about a branch."""
-        sources = self.inputs[node]
+        sources, taken = self.inputs[node], self._taken
         is_loop = len(sources) > 1 and self.kinds[sources[1][0]].op_type == "LoopCond"
-        alive = None if is_loop else live_output(self, node)
-        before = self._taken.get(node)
-        if alive == before:
+        if is_loop or (node in taken and taken[node] is None):
             return
-        if before is not None:  # the value that was known at first changes in a loop
-            del self._taken[node]
+        alive = live_output(self, node)
+        if node not in taken:
+            if alive is not None:
+                taken[node] = alive
+                self._branches.take(node, alive)
+        elif alive != taken[node]:
+            # It changes from iteration to iteration. That is final, so that the inference ends.
+            taken[node] = None
             for merge in self._branches.dead_inputs:
                 self.revisit(merge)
             del self._branches
-            for switch, output in self._taken.items():
-                self._branches.take(switch, output)
-        if alive is not None:
-            self._taken[node] = alive
-            self._branches.take(node, alive)
+            for switch, output in taken.items():
+                if output is not None:
+                    self._branches.take(switch, output)
 
     @cached_property
     def _branches(self) -> DeadBranches:

@@ -230,7 +230,9 @@ def test_what_is_unfolded_is_in_sight_and_nothing_else_goes_or_changes_its_row(o
         frame = f"c{box[1:]}"
         page.locator(f"#{frame}").wait_for()
         after = page.evaluate(PLACES)
-        canvas = page.locator("#graph .gp-canvas").bounding_box()  # it takes the height that its picture needs
+        canvas = page.locator(
+            "#graph .gp-canvas"
+        ).bounding_box()  # it takes the height that its picture needs
         assert set(before) - {box} <= set(after)
         at = after[frame]
         for start, length in (("x", "width"), ("y", "height")):

@@ -105,12 +105,7 @@ def described(name: str, inherited: bool) -> list[str]:
         return [f".. py:{what}:: {name}{signature}", "", f"   The same as :py:obj:`{first}`.", ""]
     if _is_message(thing):
         fields = ", ".join(f"``{field.name}``" for field in thing.DESCRIPTOR.fields)
-        return [
-            f".. py:class:: {name}",
-            "",
-            f"   A protocol buffer message of TensorFlow's. Fields: {fields}.",
-            "",
-        ]
+        return [f".. py:class:: {name}", "", f"   A protocol buffer message of TensorFlow's. Fields: {fields}.", ""]
     if isinstance(thing, type):
         lines = [f".. autoclass:: {name}", "   :members:"]
         return [*lines, *(["   :inherited-members: Exception, Mapping"] if inherited else []), ""]
@@ -188,14 +183,8 @@ class Topics(_Block):
         lines: list[str] = []
         for page in pages:
             found = [block for block in topics.blocks() if block.page == page]
-            links = [
-                f":py:obj:`{full}`" for block in found for full in block.full_names if block.kind == "names"
-            ]
-            links += [
-                f":py:obj:`{block.argument} <{RESULTS}.{block.argument}>`"
-                for block in found
-                if block.kind == "result"
-            ]
+            links = [f":py:obj:`{full}`" for block in found for full in block.full_names if block.kind == "names"]
+            links += [f":py:obj:`{block.argument} <{RESULTS}.{block.argument}>`" for block in found if block.kind == "result"]
             lines += [f":doc:`{page}`", f"   {', '.join(links)}", ""]
         return lines
 
@@ -223,12 +212,7 @@ class _Named(SphinxRole):
         if not re.fullmatch(r"[A-Za-z_][\w.]*(\(\))?", self.text):
             return [shown], []
         link = addnodes.pending_xref(
-            "",
-            shown,
-            refdomain="py",
-            reftype="obj",
-            reftarget=self.text.removesuffix("()"),
-            refdoc=self.env.docname,
+            "", shown, refdomain="py", reftype="obj", reftarget=self.text.removesuffix("()"), refdoc=self.env.docname
         )
         link["py:module"] = self.env.ref_context.get("py:module")
         link["py:class"] = self.env.ref_context.get("py:class")

@@ -21,11 +21,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
 from gpuplace.model.structure.flow import flow_order
 from gpuplace.model.structure.scopes import stem
+from gpuplace.model.structure.visits import circles
+from gpuplace.model.subject.bookkeeping import neighbors
 
 MOST = 16
 """Maximum number of parts inside a part."""
@@ -35,7 +38,7 @@ _LEAST_SERIES = 4
 """Smallest number of parts in a series."""
 _ALONE = 8
 """Number of parts up to which equal parts stay separate."""
-_TOKENS = re.compile(r"\d+(?=[a-z](?:_|$))|[^_]+")
+_TOKENS = re.compile(r"\d+(?=[a-z](?:_|$))|[^_.]+")
 """Pieces of a name: ``Mixed 5 b``, ``block1 conv1``."""
 _PLUMBING = re.compile(
     r"((re)?add|sub|mul|truediv|concat|mean|reshape|identity|expanddims|cast|(leaky_?)?relu6?|elu|tanh|sigmoid|max_?pool\w*"
@@ -43,10 +46,14 @@ _PLUMBING = re.compile(
     re.IGNORECASE,
 )
 """Op names that do not identify the layer that they end."""
+_FUNCTION = re.compile(r"tf\..+|(reshape|transpose|permute|cast|identity|expanddims)(_\d+)?", re.IGNORECASE)
+"""Names that Keras and TensorFlow give to functions that are called between layers."""
 NORM = re.compile(r"norm|(^|_)(bn|ln)(_|\d|$)", re.IGNORECASE)
 """Names of normalization layers; a part is named after one only if it has no other layer."""
 _DOMINANT = 0.5
 """A group with this fraction of all items or more is divided further."""
+_LARGEST_BOX = 0.45
+"""A group with this fraction of all ops or more is divided further, too: its box would hold most of the model."""
 _LEAST_SCOPES = 3
 """Smallest number of inner scopes with variables for attaching the ops between them."""
 _FEW_OPS = 3
@@ -316,23 +323,134 @@ def _by_names(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
     """Return groups of neighbors with a common name prefix; none if prefixes cover too few items."""
     tokens = [_TOKENS.findall(item.label) for item in items]
     common = _common_beginning(tokens)
-    groups = [
-        (group, _beginning(items[group[0]].label, pieces))
-        for group, pieces in _beginnings(tokens, list(range(len(items))), common)
-        if len(group) > 1 and len(group) >= _PURE * (group[-1] - group[0] + 1)
-    ]
+    # Functions that layers call have names of their own, so only the names of layers count where there are some.
+    heavy = [0, *accumulate(item.is_heavy for item in items)]
+    sizes = [0] * len(items)
+    owner = 0  # what follows a layer is likely to join its group
+    for position, item in enumerate(items):
+        owner = position if item.is_heavy or not heavy[-1] else owner
+        sizes[owner] += item.size
+    groups: list[tuple[list[int], str]] = []
+    has_layers: list[bool] = []
+    for group, pieces in _beginnings(tokens, sizes, list(range(len(items))), common):
+        own, span = len(group), group[-1] - group[0] + 1
+        if layers := sum(items[position].is_heavy for position in group):
+            own, span = layers, heavy[group[-1] + 1] - heavy[group[0]]
+        if len(group) > 1 and own >= _PURE * span:
+            groups.append((group, _beginning(items[group[0]].label, pieces)))
+            has_layers.append(layers > 0)
     group_of = {position: number for number, (members, _) in enumerate(groups) for position in members}
-    has_layers = [any(items[position].is_heavy for position in members) for members, _ in groups]
-    if len(groups) < 2 or len(group_of) < _COVERED * len(items):
+    chosen = [item.is_heavy or not heavy[-1] for item in items]
+    if len(groups) < 2 or sum(chosen[position] for position in group_of) < _COVERED * sum(chosen):
         return []
+    named_groups = dict(group_of)
     _join_strays(items, links, group_of)
-    members: list[list[int]] = [[] for _ in groups]
+    of_layers = {position: number for position, number in named_groups.items() if has_layers[number]}
+    _untangle(len(items), links, group_of, of_layers)
+    _join_functions(items, links, group_of)
+    members: dict[int, list[int]] = {}
     for position in sorted(group_of):
-        members[group_of[position]].append(position)
+        members.setdefault(group_of[position], []).append(position)
     return [
-        (part, label if named else _last_layer([items[position] for position in part]))
-        for part, (_, label), named in zip(members, groups, has_layers, strict=True)
+        (
+            part,
+            groups[number][1]
+            if number < len(groups) and has_layers[number]
+            else _chain_label([items[position] for position in part])
+            if number >= len(groups)
+            else _last_layer([items[position] for position in part]),
+        )
+        for number, part in members.items()
     ]
+
+
+def _untangle(count: int, links: Links, group_of: dict[int, int], named: dict[int, int]) -> None:
+    """Change groups between which data flows both ways, so that the flow passes each of them once.
+
+    Items that joined such a group leave it, and groups without layers are dissolved. Then what the flow passes on its
+    way from a group back to it joins the group. Groups that the flow still alternates between are cut into runs. At
+    last, items that left a group join the group of all their consumers, if there is one.
+
+    Args:
+        count: number of items.
+        links: flow between them.
+        group_of: position -> group of an item in a group; is changed.
+        named: the same for the items that are in a group of layers by their names.
+    """
+    tangled = _circles_of_groups(count, links, group_of)
+    if not tangled:
+        return
+    left = [
+        position
+        for group in tangled
+        for position in group
+        if position not in named and group_of.pop(position, None) is not None
+    ]
+    for number in sorted(set(group_of.values())):
+        alone = {position: of for position, of in group_of.items() if of == number}
+        others = {position for position in group_of if position not in alone}
+        inner = {(a, b) for a, b in links if a not in others and b not in others}
+        for group in _circles_of_groups(count, inner, alone):
+            group_of.update(dict.fromkeys(group, number))
+    ends = np.array(sorted(links), dtype=np.int64).reshape(-1, 2)
+    place = np.argsort(flow_order(count, ends[:, 0], ends[:, 1])).tolist()
+    new = max(group_of.values())
+    for group in _circles_of_groups(count, links, group_of):
+        runs: dict[int, list[list[int]]] = {}
+        last = -1
+        for position in sorted(group, key=place.__getitem__):
+            number = group_of.get(position, -1)
+            if number >= 0:
+                if number != last:
+                    runs.setdefault(number, []).append([])
+                runs[number][-1].append(position)
+            last = number
+        for cut in runs.values():
+            for run in sorted(cut, key=len, reverse=True)[1:]:
+                new += 1
+                group_of.update(dict.fromkeys(run, new))
+    consumers = neighbors(ends[:, 0], ends[:, 1], count)
+    for position in sorted(left, key=place.__getitem__, reverse=True):
+        groups = {group_of.get(after, -1) for after in consumers[position]}
+        if position not in group_of and len(groups) == 1 and -1 not in groups:
+            group_of[position] = groups.pop()
+
+
+def _join_functions(items: Sequence[Item], links: Links, group_of: dict[int, int]) -> None:
+    """Assign functions between groups, such as ``tf.reshape_5``, to the group that computes all their inputs."""
+    befores: list[list[int]] = [[] for _ in items]
+    afters: list[list[int]] = [[] for _ in items]
+    for a, b in links:
+        befores[b].append(a)
+        afters[a].append(b)
+    between = {
+        position
+        for position, item in enumerate(items)
+        if position not in group_of and _FUNCTION.fullmatch(item.label)
+    }
+    for position in sorted(between, reverse=True):
+        if not afters[position] or any(
+            after not in group_of and after not in between for after in afters[position]
+        ):
+            between.remove(position)
+    for position in sorted(between):
+        groups = {group_of.get(before, -1) for before in befores[position]}
+        if len(groups) == 1 and -1 not in groups:
+            group_of[position] = groups.pop()
+
+
+def _circles_of_groups(count: int, links: Links, group_of: dict[int, int]) -> list[list[int]]:
+    """Return the positions of the items in each circle that groups and other items form."""
+    node = [group_of.get(position, -1) for position in range(count)]
+    top = max(node, default=-1) + 1
+    node = [number if number >= 0 else top + position for position, number in enumerate(node)]
+    tangled = circles(top + count, {(node[a], node[b]) for a, b in links if node[a] != node[b]})
+    of_circle = {number: position for position, group in enumerate(tangled) for number in group}
+    positions: list[list[int]] = [[] for _ in tangled]
+    for position, number in enumerate(node):
+        if number in of_circle:
+            positions[of_circle[number]].append(position)
+    return positions
 
 
 def _by_numbers(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
@@ -361,7 +479,7 @@ def _common_beginning(tokens: Sequence[Sequence[str]]) -> int:
 
 
 def _beginnings(
-    tokens: Sequence[Sequence[str]], chosen: Sequence[int], depth: int
+    tokens: Sequence[Sequence[str]], sizes: Sequence[int], chosen: Sequence[int], depth: int
 ) -> list[tuple[list[int], int]]:
     """Return groups by the next piece of the names and the number of shared pieces; dominant groups are redivided."""
     by_piece: dict[str, list[int]] = {}
@@ -370,8 +488,12 @@ def _beginnings(
             by_piece.setdefault(tokens[position][depth], []).append(position)
     groups: list[tuple[list[int], int]] = []
     for members in by_piece.values():
-        if len(members) > _DOMINANT * len(tokens) and len(members) > 1:
-            deeper = _beginnings(tokens, members, depth + 1)
+        is_dominant = 1 < len(members) > _DOMINANT * len(tokens)
+        is_large = sum(sizes[position] for position in members) > _LARGEST_BOX * sum(sizes)
+        deeper: list[tuple[list[int], int]] = []
+        if (is_dominant or is_large) and len(members) > 1:
+            deeper = _beginnings(tokens, sizes, members, depth + 1)
+        if is_dominant or sum(len(group) > 1 for group, _ in deeper) > 1:
             pieces = Counter(
                 tokens[position][depth + 1] for position in members if len(tokens[position]) > depth + 1
             )
@@ -438,7 +560,9 @@ def _chains(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _chain_label(items: Sequence[Item]) -> str:
-    """Return the names' common prefix, or the name of the last layer if they have none."""
+    """Return the common prefix of layers' names, or the name of the last layer if they have none."""
+    if not any(item.is_heavy for item in items):
+        return items[-1].label
     tokens = [_TOKENS.findall(item.label) for item in items]
     shared = 0
     while all(len(name) > shared and name[shared] == tokens[0][shared] for name in tokens):

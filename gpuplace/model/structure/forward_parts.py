@@ -38,6 +38,8 @@ _LOOP_PARTS = ("condition", "body", "loop variables")
 _BRANCHES = ("false branch", "true branch")
 """Labels of the branches of a `Switch`, by its output."""
 _BRANCH_ENDS = "switches and merges"
+_CALLED_AGAIN = 1.5
+"""Average number of readers of a layer's variables from which the layer is called several times."""
 _FEW_INPUTS = 3
 """Number of inputs up to which they are separate boxes."""
 
@@ -48,6 +50,8 @@ class ForwardParts:
     Attributes:
         of_scope: scope -> the part that shows it.
         is_reading: [nodes] whether an op of the model reads a variable.
+        layers: layers of the model before grouping, in graph order.
+        layer_of: [nodes] layer of each node, -1 outside of layers.
     """
 
     def __init__(self, tree: PartTree, roles: Roles, scopes: ForwardScopes) -> None:
@@ -58,7 +62,10 @@ class ForwardParts:
         self.of_scope: dict[int, int] = {ROOT: ROOT}
         self.is_trained = bool((roles.role == BACKWARD).any())
         self._is_switch = [name in ALL_SWITCHES for name in self.view.op_types]
+        self.layers, self.layer_of = self._layers()
         self.links = self._links()
+        while self._adopt():
+            self.links = self._links()
         self.results = self._results()
         self._measure_items()
         self._fill(ROOT, ROOT)
@@ -85,7 +92,7 @@ class ForwardParts:
         ends = np.array(pairs, dtype=np.int64)
         scope_of, parent = np.array(scopes.scope_of), np.array(scopes.parent)
         depth = np.zeros(len(scopes), dtype=np.int64)
-        for scope in range(1, len(scopes)):
+        for scope in scopes.order()[1:]:
             depth[scope] = depth[parent[scope]] + 1
         # Both ends move up to their common scope; the edge connects the last scopes before it.
         at = [scope_of[ends[:, 0]], scope_of[ends[:, 1]]]
@@ -103,6 +110,40 @@ class ForwardParts:
         for scope, source, target in rows.tolist():
             links.setdefault(scope, set()).add((source, target))
         return links
+
+    def _adopt(self) -> bool:
+        """Move what the flow passes on its way through a layer into the layer's scope; return whether that changed any.
+
+        Frameworks name the functions that a layer calls beside the layer: ``block/dense ─> gelu ─> block/dense_1``.
+        """
+        scopes, roles = self.scopes, self.roles
+        readers: Counter[int] | None = None
+        has_changed = False
+        for scope, links in self.links.items():
+            if scope in scopes.loops or scope in scopes.conditionals:
+                continue
+            keys = sorted({key for pair in links for key in pair})
+            at = {key: position for position, key in enumerate(keys)}
+            for circle in circles(len(keys), {(at[source], at[target]) for source, target in links}):
+                members = [keys[position] for position in circle]
+                homes = [key for key in members if key > 0 and scopes.variables[key]]
+                if len(homes) != 1 or not scopes.children[homes[0]]:
+                    continue
+                if readers is None:
+                    readers = Counter(
+                        roles.variable_of[before]
+                        for node, inner in enumerate(scopes.scope_of)
+                        if inner >= 0
+                        for before in roles.inputs[node]
+                    )
+                variables = scopes.variables[homes[0]]
+                if sum(readers[variable] for variable in variables) >= _CALLED_AGAIN * len(variables):
+                    continue  # each call is a part of its own
+                has_changed = True
+                for key in members:
+                    if key != homes[0]:
+                        scopes.move(key, homes[0])
+        return has_changed
 
     def _results(self) -> dict[int, dict[int, str]]:
         """Return, for each scope, the names that identities give to results: `Item.key` -> name."""
@@ -140,7 +181,7 @@ class ForwardParts:
         self.signature = [0] * len(scopes)
         self.has_loss_alone = [True] * len(scopes)
         has_loss = [False] * len(scopes)
-        for scope in range(len(scopes) - 1, -1, -1):
+        for scope in reversed(scopes.order()):
             own = sorted(self.op_type[node] for node in self.direct[scope])
             inner = sorted(self.signature[child] for child in scopes.children[scope])
             self.signature[scope] = hash((tuple(own), tuple(inner)))
@@ -581,7 +622,7 @@ class ForwardParts:
                     waiting.append(after)
         return not reached.isdisjoint(members)
 
-    def layers(self) -> tuple[tuple[str, ...], np.ndarray]:
+    def _layers(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Return the layers of the model before grouping, and [nodes] the layer of each node."""
         scopes = self.scopes
         top = [-1] * len(scopes)

@@ -88,6 +88,29 @@ class ForwardScopes:
     def __len__(self) -> int:
         return len(self.paths)
 
+    def order(self) -> list[int]:
+        """Return the scopes, parents before their children."""
+        order = [ROOT]
+        for scope in order:
+            order += self.children[scope]
+        return order
+
+    def move(self, key: int, home: int) -> None:
+        """Move contents of a scope into a scope beside them.
+
+        Args:
+            key: a scope without variables, or -1 less a node.
+            home: the scope that receives them.
+        """
+        if key < 0:
+            self.scope_of[-1 - key] = home
+            self.weight[home] += 1
+            return
+        self.children[self.parent[key]].remove(key)
+        self.children[home].append(key)
+        self.parent[key] = home
+        self.weight[home] += self.weight[key]
+
     def _scope(self, path: str) -> int:
         waiting = []
         while path not in self.index:

@@ -149,14 +149,13 @@ class _Builder:
         self._shelves()
         self._rest()
         at = self.tree.finish(self.forward.is_reading)
-        layers, layer_of = self.forward.layers()
         scopes = self.scopes
         return Structure(
             tuple(self.tree.parts),
             np.array(self.tree.part_of, dtype=np.int64),
             self.roles.role,
-            layers,
-            layer_of,
+            self.forward.layers,
+            self.forward.layer_of,
             {
                 scopes.paths[scope]: at[self._shown_by(scopes.parent[scope])]
                 for scope in range(1, len(scopes))

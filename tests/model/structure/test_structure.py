@@ -572,3 +572,54 @@ def test_data_in_a_variable_is_in_no_layer_that_reads_it_and_shared_weights_are_
     assert part(view, found, "images") == part(view, found, "images/read") == "mixed"
     assert part(view, found, "mixed/two/w") == "two"
     assert part(view, found, "shared") == "head"
+
+
+def block_with_functions(rows, name, function):
+    """A layer that calls functions; Keras gives these scopes beside the scope of the layer."""
+    with tf.name_scope(f"{name}/one/"):
+        rows = tf.matmul(rows, tf.Variable(tf.ones([8, 8]), name="w"))
+    with tf.name_scope(f"tf.nn.gelu_{function}/"):
+        rows = tf.multiply(rows, tf.sigmoid(rows, name="Sigmoid"), name="mul")
+    with tf.name_scope(f"{name}/two/"):
+        return tf.matmul(rows, tf.Variable(tf.ones([8, 8]), name="w"))
+
+
+def test_functions_that_a_layer_calls_are_inside_it():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        for number in range(3):
+            rows = block_with_functions(rows, f"block_{number}", number)
+        tf.identity(rows, name="result")
+
+    view, found = structure(build)
+    assert top(found) == ["block_0", "block_1", "block_2"]
+    assert circles(view, found) == set()
+    gelu = found.part_of[view.index["tf.nn.gelu_1/mul"]]
+    assert found.parts[found.parts[gelu].parent].label == "block_1"
+    assert found.layers[:-1] == (
+        "block_0",
+        "tf.nn.gelu_0",
+        "block_1",
+        "tf.nn.gelu_1",
+        "block_2",
+        "tf.nn.gelu_2",
+    )
+
+
+def test_a_layer_that_is_called_repeatedly_is_not_one_with_the_functions_between_its_calls():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        with tf.name_scope("cell/"):
+            weights = tf.Variable(tf.ones([8, 8]), name="w")
+        for _ in range(4):
+            with tf.name_scope("cell/one/"):
+                rows = tf.tanh(tf.matmul(rows, weights), name="out")
+            with tf.name_scope("between/"):
+                rows = tf.negative(tf.negative(rows))
+            with tf.name_scope("cell/two/"):
+                rows = tf.tanh(tf.matmul(rows, weights), name="out")
+        tf.identity(rows, name="result")
+
+    view, found = structure(build)
+    names = [name for name in view.names if name.startswith("between/Neg")]
+    assert len(names) == 8 and "between" in {part(view, found, name) for name in names}

@@ -248,7 +248,8 @@ def runner(kind: Kind) -> Callable[[list[Array]], list[Array]] | None:
 def _bound(kind: Kind) -> Callable[[list[Array]], list[Array]]:
     """Return the op's kernel."""
     op = Operation(None, "", kind.op_type, kind.op_def, (), (), dict(kind.attrs))  # type: ignore[arg-type]
-    op.inputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.input_types))
+    fed = Operation(None, "", "Placeholder", None, (), (), {})  # type: ignore[arg-type]
+    op.inputs = tuple(Tensor(fed, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.input_types))
     op.outputs = [Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes)]
     kernel, outputs = bind(kind.op_type, "CPU", np, op, None), len(kind.dtypes)
 

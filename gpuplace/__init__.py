@@ -31,7 +31,7 @@ gpuplace adds these names to TensorFlow's:
 ``placement.blame("GPU")``            what keeps nodes off the GPUs, ranked
 ``placement.diff(other)``             the nodes that move, with the difference that moves each
 ``placement.trace("x")``              everything that a node depends on, with the copies between
-``placement.picture()``               the graph in colours; ``.frame()`` tables, ``.log()`` TensorFlow's lines
+``placement.picture()``               the graph in colors; ``.frame()`` tables, ``.log()`` TensorFlow's lines
 ``session.placement``                 the placement of a session's graph; ``.frame("memory")`` what its GPUs hold
 ``session.timeline(fetches)``         run a step with a trace and return its timeline
 ``gpuplace.testing``                  toy ops, kernels and machines for tests of placements

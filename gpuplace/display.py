@@ -25,7 +25,7 @@ _OBEYED = re.compile(
 
 
 def safe_text(text: str) -> str:
-    r"""Escape the characters of a text that move the cursor, change colours or titles, or hide text.
+    r"""Escape the characters of a text that move the cursor, change colors or titles, or hide text.
 
     >>> safe_text("line 1\n\tline 2\r\x1b[2J")
     'line 1\n\tline 2\\r\\x1b[2J'

@@ -370,7 +370,7 @@ def _report(commands: _Commands) -> None:
     parser.add_argument(
         "--run-metadata",
         metavar="FILE",
-        help=f"{STEP_HELP}; adds its timeline, and colours by time and memory",
+        help=f"{STEP_HELP}; adds its timeline, and colors by time and memory",
     )
     _add_step(parser, "add the predicted cost of the step that fetches or runs this; repeatable")
     parser.add_argument("--batch", type=int, metavar="N", help=f"{_BATCH_HELP}; default: 32 if unknown")

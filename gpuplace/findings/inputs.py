@@ -1,6 +1,6 @@
 """Detect input pipeline ops that take the GPU's time.
 
-Work on the input before any variable is involved, such as crops, flips and colours, can run on the CPU for the next
+Work on the input before any variable is involved, such as crops, flips and colors, can run on the CPU for the next
 batch, in a queue or a data set, while the GPU trains on the current batch. The gain is predicted with the results fed.
 """
 

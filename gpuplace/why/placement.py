@@ -297,7 +297,7 @@ class Placement(Placed, Mapping[str, str]):
         return above("gpuplace.jupyter.frames.placement_frames", "frame")(self, table, depth=depth)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
-        """Draw the graph in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
+        """Draw the graph in colors; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
         return above("gpuplace.jupyter.pictures", "placement_picture")(self, **options)
 
     def trace(self, of: Operation | Tensor | str, direction: str = "inputs") -> Trace:

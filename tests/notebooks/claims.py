@@ -379,7 +379,7 @@ _TABLE: dict[str, list[tuple]] = {
             "with a `checkpoint_dir`, `MonitoredTrainingSession` restores it by itself",
             "test_training.py::test_the_chief_goes_on_from_its_checkpoint_when_a_parameter_server_is_back",
         ),
-        ("What does TensorFlow say?", MISSING),
+        ("Which error does TensorFlow report?", MISSING),
     ],
     "18": [
         ("TensorFlow logs placement from C++", *C_LOG),
@@ -391,7 +391,7 @@ _TABLE: dict[str, list[tuple]] = {
     ],
     "20": [
         (
-            "TensorFlow then drops a request that it cannot meet",
+            "TensorFlow then drops a request that it cannot satisfy",
             Placed("request /gpu:7", {"n": "GPU:0"}, soft=True),
         ),
         ("TensorFlow prints the full name", Program("devices of a computer")),
@@ -671,7 +671,7 @@ NO_CLAIMS = {
         "turn the log on with",
         "ops of your own TensorFlow 2 program",
         "The lesson uses the TensorFlow",
-        "recorded answers of TensorFlow 2.21",
+        "recorded results of TensorFlow 2.21",
         "Without TensorFlow, its exported",
         "keeps TensorFlow's lines out",
     ),

@@ -52,8 +52,8 @@ class BatchNormalization(Layer):
             count from the end.
         momentum: fraction of the moving averages to keep, a number from 0 to 1.
         epsilon: added to the variance to avoid division by zero.
-        center: whether to add a learnt offset ``beta``, ``[channels]``.
-        scale: whether to multiply by a learnt factor ``gamma``, ``[channels]``.
+        center: whether to add a learned offset ``beta``, ``[channels]``.
+        scale: whether to multiply by a learned factor ``gamma``, ``[channels]``.
         beta_initializer: initializer of the offset.
         gamma_initializer: initializer of the factor.
         moving_mean_initializer: initializer of the moving mean.
@@ -474,8 +474,8 @@ def batch_normalization(
         axis: the axis of the channels; negative values count from the end.
         momentum: fraction of the moving averages to keep, a number from 0 to 1.
         epsilon: added to the variance to avoid division by zero.
-        center: whether to add a learnt offset ``beta``, ``[channels]``.
-        scale: whether to multiply by a learnt factor ``gamma``, ``[channels]``.
+        center: whether to add a learned offset ``beta``, ``[channels]``.
+        scale: whether to multiply by a learned factor ``gamma``, ``[channels]``.
         beta_initializer: initializer of the offset.
         gamma_initializer: initializer of the factor.
         moving_mean_initializer: initializer of the moving mean.

@@ -18,7 +18,6 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels import accumulators
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -26,6 +25,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.support import scalar_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
+from gpuplace.tf1.input import accumulator_resources
 from gpuplace.tf1.input.queue_kernels import ReferenceHandle, own_resource, resource_of
 from gpuplace.tf1.input.queues import component_shapes, component_types
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
@@ -433,28 +433,28 @@ _BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"
 def _make_dense(
     xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
-    return _maker(accumulators.Accumulator, attrs, op, ctx)
+    return _maker(accumulator_resources.Accumulator, attrs, op, ctx)
 
 
 @binder("SparseConditionalAccumulator")
 def _make_sparse(
     xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
-    return _maker(accumulators.SparseAccumulator, attrs, op, ctx)
+    return _maker(accumulator_resources.SparseAccumulator, attrs, op, ctx)
 
 
 @binder("Barrier")
 def _make_barrier(
     xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
-    return _maker(accumulators.Barrier, attrs, op, ctx)
+    return _maker(accumulator_resources.Barrier, attrs, op, ctx)
 
 
 def _maker(
     kind: Any, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     """Return a function that creates a resource in its first call, and returns its handle."""
-    is_barrier = kind is accumulators.Barrier
+    is_barrier = kind is accumulator_resources.Barrier
     cls = ResourceHandle if op.outputs[0].dtype is resource else ReferenceHandle
 
     def make(name: str) -> Any:
@@ -470,13 +470,15 @@ def _maker(
     return get
 
 
-def _accumulator(handle: Any) -> accumulators.Accumulator:
-    accumulator: accumulators.Accumulator = resource_of(handle, accumulators.Accumulator, _ACCUMULATOR_TYPE)
+def _accumulator(handle: Any) -> accumulator_resources.Accumulator:
+    accumulator: accumulator_resources.Accumulator = resource_of(
+        handle, accumulator_resources.Accumulator, _ACCUMULATOR_TYPE
+    )
     return accumulator
 
 
-def _barrier(handle: Any) -> accumulators.Barrier:
-    barrier: accumulators.Barrier = resource_of(handle, accumulators.Barrier, _BARRIER_TYPE)
+def _barrier(handle: Any) -> accumulator_resources.Barrier:
+    barrier: accumulator_resources.Barrier = resource_of(handle, accumulator_resources.Barrier, _BARRIER_TYPE)
     return barrier
 
 

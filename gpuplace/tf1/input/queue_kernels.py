@@ -19,13 +19,13 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.op_sets import QUEUE_MAKERS
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels import queues
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.random.philox import Philox
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.tf1.input import queue_resources
 from gpuplace.typing import Array, ArrayModule, ShapeLike, TensorLike
 
 _numbers = itertools.count()
@@ -99,12 +99,12 @@ def _queue(
     minimum = attrs.get("min_after_dequeue", 0)
     handle_class = ResourceHandle if op.type in QUEUE_MAKERS else ReferenceHandle
 
-    def make(name: str) -> queues.Queue:
+    def make(name: str) -> queue_resources.Queue:
         if kind == "RandomShuffleQueue":
             draw = _words(Philox.seeded(attrs["seed"], attrs["seed2"]))
-            return queues.RandomShuffleQueue(name, dtypes, shapes, capacity, minimum, draw)
-        cls: Any = getattr(queues, kind)
-        queue: queues.Queue = cls(name, dtypes, shapes, capacity)
+            return queue_resources.RandomShuffleQueue(name, dtypes, shapes, capacity, minimum, draw)
+        cls: Any = getattr(queue_resources, kind)
+        queue: queue_resources.Queue = cls(name, dtypes, shapes, capacity)
         return queue
 
     def get() -> ResourceHandle:
@@ -112,7 +112,7 @@ def _queue(
             raise InvalidArgumentError.of(f"min_after_dequeue {minimum} must be < capacity {capacity}")
         queue, container, name = own_resource(ctx, attrs, make)
         queue.check_same(kind, dtypes, shapes, capacity)
-        return handle_class(ctx.device, container, name, queues.TYPE_NAME, queue)
+        return handle_class(ctx.device, container, name, queue_resources.TYPE_NAME, queue)
 
     return get
 
@@ -131,8 +131,8 @@ def _words(generator: Philox) -> Callable[[], int]:
     return draw
 
 
-def _queue_of(handle: Any) -> queues.Queue:
-    queue: queues.Queue = resource_of(handle, queues.Queue, queues.TYPE_NAME)
+def _queue_of(handle: Any) -> queue_resources.Queue:
+    queue: queue_resources.Queue = resource_of(handle, queue_resources.Queue, queue_resources.TYPE_NAME)
     return queue
 
 
@@ -170,7 +170,7 @@ def _dequeue_many(
     return list(queue.dequeue_many(int(n), may_be_fewer, ctx.session.cancellation))
 
 
-def _check_types(queue: queues.Queue, dtypes: Any) -> None:
+def _check_types(queue: queue_resources.Queue, dtypes: Any) -> None:
     if tuple(dtypes) != queue.dtypes:
         texts = [", ".join(dtype.name for dtype in dtype_list) for dtype_list in (queue.dtypes, dtypes)]
         raise InvalidArgumentError.of(

@@ -23,13 +23,13 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.op_sets import READER_MAKERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels import queues
 from gpuplace.kernels.cancellation import Cancellation
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.tf1.input import queue_resources
 from gpuplace.tf1.input.queue_kernels import own_resource, resource_of
 from gpuplace.tf1.input.queues import QueueBase
 from gpuplace.typing import Array, ArrayModule, TensorLike
@@ -83,7 +83,7 @@ class _Reader:
         self.finished = 0
         """Number of files read completely."""
 
-    def read(self, queue: queues.Queue, count: int, cancellation: Cancellation) -> list[Record]:
+    def read(self, queue: queue_resources.Queue, count: int, cancellation: Cancellation) -> list[Record]:
         """Return records of one file: at least one, at most ``count``.
 
         Raises:
@@ -106,7 +106,7 @@ class _Reader:
                         self._end_work()
             return records
 
-    def _next_work(self, queue: queues.Queue, cancellation: Cancellation) -> _OpenFile:
+    def _next_work(self, queue: queue_resources.Queue, cancellation: Cancellation) -> _OpenFile:
         self._name_of_work = b""
         (name,) = queue.dequeue(cancellation)
         if name.ndim or name.dtype != object:
@@ -298,7 +298,7 @@ def _texts(values: list[bytes]) -> Any:
 
 @compute("ReaderReadV2", waits=True)
 def _read(xp: ArrayModule, reader_handle: Array, queue_handle: Array, *, ctx: KernelContext) -> Any:
-    queue = resource_of(queue_handle, queues.Queue, queues.TYPE_NAME)
+    queue = resource_of(queue_handle, queue_resources.Queue, queue_resources.TYPE_NAME)
     ((key, value),) = _reader_of(reader_handle).read(queue, 1, ctx.session.cancellation)
     return np.array(key, object), np.array(value, object)
 
@@ -307,7 +307,7 @@ def _read(xp: ArrayModule, reader_handle: Array, queue_handle: Array, *, ctx: Ke
 def _read_up_to(
     xp: ArrayModule, reader_handle: Array, queue_handle: Array, num_records: Array, *, ctx: KernelContext
 ) -> Any:
-    queue = resource_of(queue_handle, queues.Queue, queues.TYPE_NAME)
+    queue = resource_of(queue_handle, queue_resources.Queue, queue_resources.TYPE_NAME)
     count = int(num_records)
     if count <= 0:
         raise InvalidArgumentError.of(f"num_records must be positive, but is {count}")

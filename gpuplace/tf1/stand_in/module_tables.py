@@ -395,7 +395,7 @@ NAMES = {
         *("tf1.saving.tracking.checkpoint", "tf1.saving.tracking.status", "ops.tracking.variables"),
         *("tf1.saving.tracking.restoring", "tf1.saving.tracking.state", "api.training.train"),
     ),
-    "util.object_identity": ("ops.tracking.identity",),
+    "util.object_identity": ("tf1.saving.tracking.identity",),
     "training.saver": (
         *("saving.saver", "saving.builder", "saving.saveables", "saving.import_meta_graph"),
         "api.training.train",

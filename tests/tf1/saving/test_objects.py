@@ -10,10 +10,11 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.files.checkpoints.reader import open_checkpoint
-from gpuplace.ops.tracking import data_structures, identity
+from gpuplace.ops.tracking import data_structures
 from gpuplace.ops.tracking.base import OBJECT_GRAPH_PROTO_KEY, Trackable
 from gpuplace.ops.tracking.tracking import AutoTrackable, NotTrackable
 from gpuplace.ops.tracking.variables import add_variable
+from gpuplace.tf1.saving.tracking import identity
 from gpuplace.tf1.saving.tracking.checkpoint import (
     frozen_saver,
     gather_initializers,

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from gpuplace.ops.tracking import identity as object_identity
+from gpuplace.tf1.saving.tracking import identity as object_identity
 from gpuplace.tf1.stand_in.util import (
     decorator_utils,
     function_utils,

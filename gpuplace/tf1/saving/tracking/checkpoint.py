@@ -23,13 +23,13 @@ from gpuplace.ops.tracking.base import (
     Trackable,
     uid,
 )
-from gpuplace.ops.tracking.identity import ObjectIdentityWeakKeyDictionary
 from gpuplace.ops.tracking.tracking import AutoTrackable
 from gpuplace.ops.tracking.variables import add_variable
 from gpuplace.saving.checkpoint_state import write_checkpoint_state
 from gpuplace.saving.saveables import SaveableObject
 from gpuplace.tf1.saving.tracking.device_saver import MultiDeviceSaver
 from gpuplace.tf1.saving.tracking.graph_view import ObjectGraphView
+from gpuplace.tf1.saving.tracking.identity import ObjectIdentityWeakKeyDictionary
 from gpuplace.tf1.saving.tracking.restoring import CheckpointRestoreCoordinator, NameBasedRestoreCoordinator
 from gpuplace.tf1.saving.tracking.state import NoRestoreSaveable
 from gpuplace.tf1.saving.tracking.status import (

@@ -18,9 +18,9 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graphdef.messages import TrackableObjectGraph
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.tracking.base import OBJECT_GRAPH_PROTO_KEY, TrackableReference
-from gpuplace.ops.tracking.identity import ObjectIdentityDictionary
 from gpuplace.ops.tracking.tracking import NotTrackable
 from gpuplace.saving.saveables import SaveableObject, by_name, saveables_for
+from gpuplace.tf1.saving.tracking.identity import ObjectIdentityDictionary
 from gpuplace.tf1.saving.tracking.state import NoRestoreSaveable, PythonStateSaveable
 
 __all__ = ["ObjectGraphView"]

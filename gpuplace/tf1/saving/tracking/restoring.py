@@ -14,10 +14,10 @@ from gpuplace import tf_logging
 from gpuplace.files.checkpoints.reader import NewCheckpointReader
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.tracking.base import CheckpointPosition, SlotRestoration, uid
-from gpuplace.ops.tracking.identity import ObjectIdentityWeakKeyDictionary, ObjectIdentityWeakSet
 from gpuplace.saving.saveables import SaveableObject, by_name, saveables_for, saveables_of
 from gpuplace.tf1.saving.tracking.device_saver import MultiDeviceSaver
 from gpuplace.tf1.saving.tracking.graph_view import ObjectGraphView
+from gpuplace.tf1.saving.tracking.identity import ObjectIdentityWeakKeyDictionary, ObjectIdentityWeakSet
 from gpuplace.tf1.saving.tracking.state import PythonStateSaveable
 
 __all__ = ["CheckpointRestoreCoordinator", "NameBasedRestoreCoordinator", "object_names"]

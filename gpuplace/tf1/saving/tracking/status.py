@@ -12,10 +12,10 @@ from gpuplace import tf_logging
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.tracking.data_structures import TrackableDataStructure
-from gpuplace.ops.tracking.identity import ObjectIdentitySet
 from gpuplace.runtime.session.session import Session
 from gpuplace.saving.saver import Saver
 from gpuplace.tf1.saving.tracking.graph_view import ObjectGraphView
+from gpuplace.tf1.saving.tracking.identity import ObjectIdentitySet
 from gpuplace.tf1.saving.tracking.restoring import (
     CheckpointRestoreCoordinator,
     NameBasedRestoreCoordinator,

@@ -370,12 +370,16 @@ class _Builder:
                 if len(taken) > 1:
                     taken = {self.tree.layer_of_part(part): None for part in taken}
                 part_of[node] = min(taken, key=lambda part: end[part] or len(view), default=-1)
+
+        def completed(node: int) -> tuple[int, int]:
+            """Return the place in the flow where a node's box is complete; an op beside layers is a box of its own."""
+            part = part_of[node]
+            is_box = part >= 0 and self.scopes.is_model[node] and bool(self._inner_layers(part))
+            return -1 if part < 0 else place[node] if is_box else end[part], place[node]
+
         for node in left:  # a node that passes a result on is shown with the op that computes it
             if roles.is_passing[node] and part_of[node] < 0 and roles.inputs[node]:
-                maker = max(
-                    roles.inputs[node],
-                    key=lambda before: (end[part_of[before]] if part_of[before] >= 0 else -1, place[before]),
-                )
+                maker = max(roles.inputs[node], key=completed)
                 part = part_of[maker]
                 if part > ROOT and self._inner_layers(part) and self.scopes.is_model[maker]:
                     label = view.names[maker].rpartition("/")[2]

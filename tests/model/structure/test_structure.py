@@ -623,3 +623,25 @@ def test_a_layer_that_is_called_repeatedly_is_not_one_with_the_functions_between
     view, found = structure(build)
     names = [name for name in view.names if name.startswith("between/Neg")]
     assert len(names) == 8 and "between" in {part(view, found, name) for name in names}
+
+
+def test_what_passes_on_a_result_is_with_the_op_that_completes_it():
+    """Keras's swish passes on its result, and its input and a constant for the gradient."""
+
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        for number in range(5):
+            both = [scoped(rows, f"block{number}_{name}") for name in ("left", "right")]
+            with tf.variable_scope(f"block{number}_bn"):
+                rows = tf.add(*both, name="sum")
+                rows = tf.multiply(rows, matrix("gamma", (8,)), name="scaled")
+            with tf.name_scope(f"block{number}_swish/"):
+                beta = tf.constant(1.0, name="beta")
+                product = tf.multiply(rows, tf.sigmoid(beta * rows), name="mul_1")
+                rows = tf.identity_n([product, rows, beta], name="IdentityN")[0]
+            rows = tf.negative(rows, name=f"split{number}")
+        tf.identity(scoped(rows, "head"), name="result")
+
+    view, found = structure(build)
+    assert circles(view, found) == set()
+    assert part(view, found, "block1_swish/IdentityN") == part(view, found, "block1_swish/mul_1")
